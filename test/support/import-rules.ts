@@ -30,7 +30,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'src/main': ['commander', 'pino', 'zod', 'cli-table3', 'node:'],
 };
 
-const importPattern = /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g;
+const importPattern =
+  /^[ \t]*(?:import|export)\s+(?:type\s+)?(?:[\w$]+\s*,?\s*)?(?:\{[^{}]*\}|\*(?:\s+as\s+[\w$]+)?)?\s*from\s*['"]([^'"]+)['"]|^[ \t]*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm;
 const impure = /\bDate\.now\(|\bnew Date\(|\bperformance\.|\bMath\.random\(|\basync\b|\bawait\b|\bsetTimeout\(|\bsetInterval\(|\bqueueMicrotask\(|\bprocess\./;
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/[^\n]*/g, '$1');

@@ -12,7 +12,7 @@ export type EngineEvent =
       readonly kind: 'stored';
       readonly hashes: readonly EngineHash[];
       readonly parent: EngineHash | null;
-      /** All tokens of the run, `pageSize` each (for bigram pages: the first token of each pair, then see `bigram`). */
+      /** All tokens of the run, `pageSize` a page (twice that where `bigram`). */
       readonly tokens: Int32Array;
       readonly pageSize: number;
       readonly tier: StorageTier;
@@ -20,7 +20,7 @@ export type EngineEvent =
       readonly salt: string | null;
       /** vLLM's KV cache group and what kind of attention it is; null for SGLang. */
       readonly group: EngineGroup | null;
-      /** Tokens came as pairs (speculative decoding); `tokens` then holds both of each. */
+      /** Pages are over pairs of neighbouring tokens (speculative decoding); `tokens` then holds both of each pair, flat. */
       readonly bigram: boolean;
     }
   | { readonly kind: 'removed'; readonly hashes: readonly EngineHash[]; readonly tier: StorageTier; readonly group: number | null }
@@ -40,4 +40,6 @@ export interface EngineBatch {
   readonly rank: number | null;
   readonly events: readonly EngineEvent[];
   readonly invalid: readonly string[];
+  /** Its stores name no tier: SGLang 0.5.5 or older, whose hashes can't be followed, or a vLLM of early 2025. */
+  readonly withoutTiers?: true;
 }

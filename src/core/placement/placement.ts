@@ -93,7 +93,7 @@ export interface Candidate {
   readonly id: RankId;
   readonly eligible: boolean;
   /** Why not, where not eligible. */
-  readonly why: 'draining' | 'failed-before' | 'not-targeted' | null;
+  readonly why: 'draining' | 'failed-before' | 'overloaded' | 'not-targeted' | null;
   readonly trusted: boolean;
   readonly eventBlocks: number;
   readonly predictedBlocks: number;

@@ -1,0 +1,57 @@
+import type { DpRank } from '../core/identity/ids.ts';
+import { RouterError } from '../core/router-error.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EngineClient } from '../ports/engine.ts';
+import type { EngineRequest, RequestHandler } from '../ports/request-transport.ts';
+
+export interface PassRequestDeps {
+  readonly engine: EngineClient;
+  readonly clock: Clock;
+  readonly ranks: readonly DpRank[];
+  /** A request has come to its end, or could not be sent: loads have changed. */
+  readonly onChange: (error: unknown) => void;
+}
+
+const rankHeader = 'x-data-parallel-rank';
+
+/** Passes requests on to the engine and its answers back, piece by piece, within each request's deadline. */
+export function passRequest({ engine, clock, ranks, onChange }: PassRequestDeps): RequestHandler {
+  return async (rank, request, sink, signal) => {
+    const within = deadline(request.deadlineMs, clock, signal);
+    let failure: unknown = null;
+    try {
+      const response = await engine.send(ranks.length > 1 ? toRank(request, rank) : request, within.signal);
+      sink.head(response.status, response.headers);
+      for await (const piece of response.body) await sink.data(piece);
+      sink.end();
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      within.release();
+      onChange(failure);
+    }
+  };
+}
+
+/** Both engines' OpenAI routes take the rank from a header; `/generate` wants it in the body, where the router puts it. */
+const toRank = (request: EngineRequest, rank: DpRank): EngineRequest => ({
+  ...request,
+  headers: [...request.headers.filter(([name]) => name !== rankHeader), [rankHeader, String(rank)]],
+});
+
+/** A signal that aborts with `signal`, or with `deadline-exceeded` when the request's time is over. */
+function deadline(ms: number, clock: Clock, signal: AbortSignal): { readonly signal: AbortSignal; readonly release: () => void } {
+  const over = new AbortController();
+  const cancel = clock.after(ms, () => over.abort(new RouterError('deadline-exceeded', `request had ${ms} ms left when it came and is not done`)));
+  const pass = (): void => over.abort(signal.reason);
+  if (signal.aborted) pass();
+  signal.addEventListener('abort', pass, { once: true });
+  return {
+    signal: over.signal,
+    release: () => {
+      cancel();
+      signal.removeEventListener('abort', pass);
+    },
+  };
+}

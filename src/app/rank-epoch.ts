@@ -1,0 +1,90 @@
+import type { Epoch, RankId } from '../core/identity/ids.ts';
+import { hashCount } from '../core/identity/sequence-hash.ts';
+import type { EngineEvent } from '../core/kv-stream/engine-event.ts';
+import type { KvBatch, KvEvent, KvSnapshot } from '../core/kv-stream/kv-event.ts';
+
+/** What a rank holds, told by its engine's events (core's page trees). */
+export interface BlockTree {
+  /** The changes in blocks that come of it, to publish. */
+  apply(event: EngineEvent): readonly KvEvent[];
+  /** Blocks. */
+  held(): number;
+  snapshotRuns(): KvSnapshot['runs'];
+  readonly counters: { readonly orphanedStores: number };
+}
+
+export interface EpochStart {
+  readonly id: RankId;
+  readonly epoch: Epoch;
+  /** Something was stored before that was never seen: nothing of it is credited. */
+  readonly partial: boolean;
+  readonly tree: BlockTree;
+  readonly publish: (batch: KvBatch) => void;
+}
+
+/** Hashes a published batch carries before the next one begins: replays are told in few messages. */
+const hashesABatch = 4_096;
+
+/** One epoch of one rank: what it holds, and the batches told of it, contiguous from 0. Begins with a clear. */
+export class RankEpoch {
+  #partial: boolean;
+  readonly #start: EpochStart;
+  #seq = -1;
+  #untold: KvEvent[] = [];
+  #untoldHashes = 0;
+
+  constructor(start: EpochStart) {
+    this.#start = start;
+    this.#partial = start.partial;
+    // Routers that follow drop the epoch before with this, also when nothing else comes.
+    this.#tell([{ kind: 'cleared' }]);
+    this.flush();
+  }
+
+  get partial(): boolean {
+    return this.#partial;
+  }
+
+  /** Pages stored below ones that were never seen: above 0 in an epoch that is not partial, something was missed. */
+  get orphanedStores(): number {
+    return this.#start.tree.counters.orphanedStores;
+  }
+
+  /** What is held is more than what could be followed. Snapshots from now on say so. */
+  markPartial(): void {
+    this.#partial = true;
+  }
+
+  get held(): number {
+    return this.#start.tree.held();
+  }
+
+  apply(event: EngineEvent): void {
+    this.#tell(this.#start.tree.apply(event));
+  }
+
+  /** Publishes what was applied since the last time; nothing where nothing changed. */
+  flush(): void {
+    if (this.#untold.length === 0) return;
+    const { epoch, publish } = this.#start;
+    this.#seq++;
+    publish({ epoch, seq: this.#seq, events: this.#untold });
+    this.#untold = [];
+    this.#untoldHashes = 0;
+  }
+
+  /** True after the last published batch. */
+  snapshot(): KvSnapshot {
+    this.flush();
+    const { id, epoch, tree } = this.#start;
+    return { id, epoch, seq: this.#seq, partial: this.#partial, runs: tree.snapshotRuns() };
+  }
+
+  #tell(events: readonly KvEvent[]): void {
+    for (const event of events) {
+      this.#untold.push(event);
+      this.#untoldHashes += event.kind === 'cleared' ? 0 : hashCount(event.hashes);
+    }
+    if (this.#untoldHashes >= hashesABatch) this.flush();
+  }
+}

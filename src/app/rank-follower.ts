@@ -1,0 +1,200 @@
+import { assertNever } from '../core/assert-never.ts';
+import type { Epoch, RankId } from '../core/identity/ids.ts';
+import { EngineCursor } from '../core/kv-stream/engine-cursor.ts';
+import type { EngineBatch } from '../core/kv-stream/engine-event.ts';
+import type { KvBatch, KvSnapshot } from '../core/kv-stream/kv-event.ts';
+import { messageOf } from '../core/router-error.ts';
+import type { Log } from '../ports/log.ts';
+import type { BlockTree } from './rank-epoch.ts';
+import { RankEpoch } from './rank-epoch.ts';
+
+/** Live batches that wait while a replay is fetched. The ones past it are dropped, and found missing afterwards. */
+const maxWaiting = 20_000;
+
+export interface RankFollowing {
+  readonly id: RankId;
+  /** An empty tree of this engine's kind. */
+  readonly newTree: () => BlockTree;
+  readonly newEpoch: () => Epoch;
+  readonly publish: (batch: KvBatch) => void;
+  /** The engine's batches from a sequence on, oldest first; null where nothing answers. */
+  readonly replay: (from: number, signal: AbortSignal) => Promise<readonly EngineBatch[] | null>;
+  readonly log: Log;
+}
+
+/** What one rank's stream has been through, to count by. */
+export interface RankCounters {
+  batches: number;
+  gaps: number;
+  missingBatches: number;
+  healedGaps: number;
+  restarts: number;
+  lostHistories: number;
+  rebuilds: number;
+  droppedWhileWaiting: number;
+}
+
+/**
+ * Turns one rank's event socket into epochs of KV batches. What a replay can bring is brought: the past when the agent
+ * starts, a gap, the beginning after a restart. Where it can't, a new epoch begins with nothing in it, marked partial.
+ */
+export class RankFollower {
+  readonly counters: RankCounters = { batches: 0, gaps: 0, missingBatches: 0, healedGaps: 0, restarts: 0, lostHistories: 0, rebuilds: 0, droppedWhileWaiting: 0 };
+  readonly #following: RankFollowing;
+  readonly #closed = new AbortController();
+  readonly #cursor = new EngineCursor();
+  #epoch: RankEpoch;
+  /** Live batches that came while a replay was under way; null: none is. */
+  #waiting: EngineBatch[] | null = [];
+  #catchingUp: Promise<void> = Promise.resolve();
+
+  constructor(following: RankFollowing) {
+    this.#following = following;
+    this.#epoch = this.#begin({ partial: false });
+  }
+
+  /** Brings in what the engine stored before. Live batches wait meanwhile. Never rejects. */
+  start(): Promise<void> {
+    this.#catchUp({ from: 0, behind: null });
+    return this.#catchingUp;
+  }
+
+  /** A batch from the live socket, in the order of arrival. Never throws. */
+  receive(batch: EngineBatch): void {
+    if (this.#closed.signal.aborted) return;
+    if (this.#waiting === null) return this.#judge(batch);
+    if (this.#waiting.length < maxWaiting) this.#waiting.push(batch);
+    else this.counters.droppedWhileWaiting++;
+  }
+
+  snapshot(): KvSnapshot {
+    return this.#epoch.snapshot();
+  }
+
+  get heldBlocks(): number {
+    return this.#epoch.held;
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#catchingUp;
+  }
+
+  #judge(batch: EngineBatch): void {
+    const expected = this.#cursor.expected;
+    const verdict = this.#cursor.see(batch.seq, 'live');
+    switch (verdict.kind) {
+      case 'next':
+        return this.#apply(batch);
+      case 'first':
+        return this.#first(batch);
+      case 'duplicate':
+        return;
+      case 'gap':
+        this.counters.gaps++;
+        this.counters.missingBatches += verdict.missing;
+        this.#following.log.warn({ ...this.#following.id, expected, seq: batch.seq }, 'engine-events-missing');
+        return this.#catchUp({ from: expected, behind: batch });
+      case 'restart':
+        return this.#restart(batch);
+      default:
+        return assertNever(verdict, 'sequence verdict');
+    }
+  }
+
+  /** No replay told of the past. Only with the very first batch there was none. */
+  #first(batch: EngineBatch): void {
+    if (batch.seq > 0) this.#lose(batch.seq);
+    else if (this.#epoch.partial) this.#epoch = this.#begin({ partial: false });
+    this.#apply(batch);
+  }
+
+  /** What the engine's life before held is gone. */
+  #restart(batch: EngineBatch): void {
+    this.counters.restarts++;
+    this.#following.log.info({ ...this.#following.id, seq: batch.seq }, 'engine-restarted');
+    this.#epoch = this.#begin({ partial: false });
+    if (batch.seq === 0) return this.#apply(batch);
+    this.#cursor.resumeAt(0);
+    this.#catchUp({ from: 0, behind: batch });
+  }
+
+  /** Asks for a replay. `behind`: the live batch that showed that something is missing before it. */
+  #catchUp({ from, behind }: { readonly from: number; readonly behind: EngineBatch | null }): void {
+    this.#waiting = [];
+    this.#catchingUp = this.#replayed(from).then((batches) => {
+      if (this.#closed.signal.aborted) return;
+      const lostBefore = this.counters.lostHistories;
+      // Without an answer, and with nothing that came, what was stored before is anybody's guess.
+      if (batches === null && behind === null) this.#epoch = this.#begin({ partial: true });
+      for (const batch of batches ?? []) this.#repair(batch);
+      if (behind !== null) this.#repair(behind);
+      this.#epoch.flush();
+      if (from > 0 && this.counters.lostHistories === lostBefore) this.counters.healedGaps++;
+      this.#resume();
+    });
+  }
+
+  async #replayed(from: number): Promise<readonly EngineBatch[] | null> {
+    const { replay, id, log } = this.#following;
+    try {
+      return await replay(from, this.#closed.signal);
+    } catch (error) {
+      if (!this.#closed.signal.aborted) log.warn({ ...id, from, error: messageOf(error) }, 'engine-replay-failed');
+      return null;
+    }
+  }
+
+  /** Applies a batch of a replay, or the one that a replay was asked for. What still is missing is lost for good. */
+  #repair(batch: EngineBatch): void {
+    const verdict = this.#cursor.see(batch.seq, 'repair');
+    if (verdict.kind === 'duplicate') return;
+    if (verdict.kind !== 'next' && verdict.missing > 0) this.#lose(batch.seq);
+    this.#applyEvents(batch);
+    if (this.#epoch.orphanedStores > 0) this.#epoch.markPartial();
+  }
+
+  /** The engine no longer has what is missing: nothing that was not seen stored is credited from here on. */
+  #lose(seq: number): void {
+    this.counters.lostHistories++;
+    this.#following.log.warn({ ...this.#following.id, seq }, 'engine-history-lost');
+    this.#epoch = this.#begin({ partial: true });
+    this.#cursor.resumeAt(seq + 1);
+  }
+
+  /** Live again, beginning with what has waited; a further gap or restart in it waits for its own replay. */
+  #resume(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = null;
+    for (const batch of waiting) this.receive(batch);
+  }
+
+  #apply(batch: EngineBatch): void {
+    this.#applyEvents(batch);
+    this.#epoch.flush();
+    if (this.#epoch.orphanedStores > 0 && !this.#epoch.partial) this.#rebuild(batch.seq);
+  }
+
+  /** A page was stored below one that we never saw: something was missed unseen. All of it is asked for again. */
+  #rebuild(seq: number): void {
+    this.counters.rebuilds++;
+    this.#following.log.warn({ ...this.#following.id, seq }, 'engine-events-contradict');
+    this.#epoch = this.#begin({ partial: false });
+    this.#cursor.resumeAt(0);
+    this.#catchUp({ from: 0, behind: null });
+  }
+
+  #applyEvents(batch: EngineBatch): void {
+    this.counters.batches++;
+    for (const event of batch.events) {
+      // Whatever came before the clear no longer matters, so nothing is missing any more.
+      if (event.kind === 'cleared' && this.#epoch.partial) this.#epoch = this.#begin({ partial: false });
+      this.#epoch.apply(event);
+    }
+  }
+
+  #begin({ partial }: { readonly partial: boolean }): RankEpoch {
+    const { id, newEpoch, newTree, publish } = this.#following;
+    return new RankEpoch({ id, epoch: newEpoch(), partial, tree: newTree(), publish });
+  }
+}
