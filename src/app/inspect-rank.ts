@@ -44,6 +44,8 @@ export class RankInspection {
   #tree: PageTree | null = null;
   #bigram = false;
   #untrusted = false;
+  /** Pages removed before any was seen stored, when there is no tree yet to count them. */
+  #removedBefore = 0;
   epochs = 0;
   gaps = 0;
   missingBatches = 0;
@@ -57,7 +59,8 @@ export class RankInspection {
   }
 
   get counters(): PageTree['counters'] {
-    return this.#tree?.counters ?? { unknownRemovals: 0, orphanedStores: 0, refused: 0, overflowed: 0 };
+    const counted = this.#tree?.counters ?? { unknownRemovals: 0, orphanedStores: 0, refused: 0, overflowed: 0 };
+    return { ...counted, unknownRemovals: counted.unknownRemovals + this.#removedBefore };
   }
 
   /** Why nothing is credited, whatever the events say; null where there is no such reason. */
@@ -119,7 +122,9 @@ export class RankInspection {
 
   #applyEvent(event: EngineEvent): readonly KvEvent[] {
     if (this.#tree === null && event.kind === 'stored') this.#tree = this.#treeFor(event);
-    return this.#tree?.apply(event) ?? [];
+    if (this.#tree !== null) return this.#tree.apply(event);
+    if (event.kind === 'removed') this.#removedBefore += event.hashes.length;
+    return [];
   }
 
   #treeFor(event: StoredEvent): PageTree {

@@ -25,24 +25,24 @@ export interface EpochStart {
 /** Hashes a published batch carries before the next one begins: replays are told in few messages. */
 const hashesABatch = 4_096;
 
-/** One epoch of one rank: what it holds, and the batches told of it, contiguous from 0. Begins with a clear. */
+/** One epoch of one rank: what it holds, and the batches told of it, with contiguous numbers. Begins with a clear. */
 export class RankEpoch {
-  #partial: boolean;
   readonly #start: EpochStart;
-  #seq = -1;
+  #seq: number;
   #untold: KvEvent[] = [];
   #untoldHashes = 0;
 
   constructor(start: EpochStart) {
     this.#start = start;
-    this.#partial = start.partial;
+    // Batches do not say that an epoch is partial, snapshots do: without a number 0 every router asks for one.
+    this.#seq = start.partial ? 0 : -1;
     // Routers that follow drop the epoch before with this, also when nothing else comes.
     this.#tell([{ kind: 'cleared' }]);
     this.flush();
   }
 
   get partial(): boolean {
-    return this.#partial;
+    return this.#start.partial;
   }
 
   /** Pages stored below ones that were never seen: above 0 in an epoch that is not partial, something was missed. */
@@ -50,9 +50,9 @@ export class RankEpoch {
     return this.#start.tree.counters.orphanedStores;
   }
 
-  /** What is held is more than what could be followed. Snapshots from now on say so. */
-  markPartial(): void {
-    this.#partial = true;
+  /** The same blocks in a new epoch that is partial: the rank holds more than could be followed. */
+  asPartial(epoch: Epoch): RankEpoch {
+    return new RankEpoch({ ...this.#start, epoch, partial: true });
   }
 
   get held(): number {
@@ -77,7 +77,7 @@ export class RankEpoch {
   snapshot(): KvSnapshot {
     this.flush();
     const { id, epoch, tree } = this.#start;
-    return { id, epoch, seq: this.#seq, partial: this.#partial, runs: tree.snapshotRuns() };
+    return { id, epoch, seq: this.#seq, partial: this.partial, runs: tree.snapshotRuns() };
   }
 
   #tell(events: readonly KvEvent[]): void {

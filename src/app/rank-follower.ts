@@ -130,6 +130,7 @@ export class RankFollower {
       for (const batch of batches ?? []) this.#repair(batch);
       if (behind !== null) this.#repair(behind);
       this.#epoch.flush();
+      if (this.#epoch.orphanedStores > 0 && !this.#epoch.partial) this.#epoch = this.#epoch.asPartial(this.#following.newEpoch());
       if (from > 0 && this.counters.lostHistories === lostBefore) this.counters.healedGaps++;
       this.#resume();
     });
@@ -151,7 +152,6 @@ export class RankFollower {
     if (verdict.kind === 'duplicate') return;
     if (verdict.kind !== 'next' && verdict.missing > 0) this.#lose(batch.seq);
     this.#applyEvents(batch);
-    if (this.#epoch.orphanedStores > 0) this.#epoch.markPartial();
   }
 
   /** The engine no longer has what is missing: nothing that was not seen stored is credited from here on. */

@@ -21,7 +21,17 @@ export function compareTable(rows: readonly CellSummary[]): string {
   return table.toString();
 }
 
-/** What each row did and why, from the placement records of its first trial. */
+/** One explanation a row kind, its widest fan-out: the others differ in their numbers only. */
+export function widestOfEach(explanations: readonly CellExplanation[]): readonly CellExplanation[] {
+  const widest = new Map<string, CellExplanation>();
+  for (const cell of explanations) {
+    const key = `${cell.label} ${cell.mode}`;
+    if (cell.fanOut > (widest.get(key)?.fanOut ?? 0)) widest.set(key, cell);
+  }
+  return [...widest.values()];
+}
+
+/** What these rows did and why, from the placement records of their first trial. */
 export function explanationText(explanations: readonly CellExplanation[]): string {
   return explanations.map((cell) => `${cell.label} ${cell.mode}, fan-out ${cell.fanOut}, prefix ${cell.prefixTokens}, ${cell.workers} ${cell.workers === 1 ? 'worker' : 'workers'}: ${cell.text}`).join('\n');
 }
@@ -29,4 +39,5 @@ export function explanationText(explanations: readonly CellExplanation[]): strin
 export const legend = [
   'B1 affinity, B2 prefix index (by engine events, by prediction), C2 one worker alone. All children of a row arrive with the same cold prefix.',
   'copies: children that computed more than half of the shared prefix, by the engines\' own cached_tokens. Times are by the client\'s clock, in ms.',
+  'load spread: the busiest worker\'s computed tokens over an even share. Costs are in blocks, the lowest wins.',
 ].join('\n');

@@ -4,6 +4,7 @@ import { epoch } from '../../src/core/identity/ids.ts';
 import { hashCount } from '../../src/core/identity/sequence-hash.ts';
 import type { EngineBatch, EngineEvent } from '../../src/core/kv-stream/engine-event.ts';
 import type { KvBatch } from '../../src/core/kv-stream/kv-event.ts';
+import { RankCursor } from '../../src/core/kv-stream/rank-cursor.ts';
 import { PageTree } from '../../src/core/kv-stream/page-tree.ts';
 import { awaited, pool, rank0 } from '../support/nats-requests.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -53,13 +54,13 @@ const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 };
 
-/** What a router that heard every batch believes held, and that each epoch's numbers are contiguous. */
+/** What a router that heard every batch believes held. Numbers are contiguous; an epoch that is partial has no number 0. */
 function heldBy(told: readonly KvBatch[]): { readonly epoch: string; readonly blocks: number } {
   let current = '';
   let next = 0;
   let blocks = 0;
   for (const each of told) {
-    if (each.epoch !== current) [current, next, blocks] = [each.epoch, 0, 0];
+    if (each.epoch !== current) [current, next, blocks] = [each.epoch, Math.min(1, each.seq), 0];
     expect(each.seq).toBe(next++);
     expect(each.events.length).toBeGreaterThan(0);
     for (const event of each.events) blocks = event.kind === 'cleared' ? 0 : blocks + (event.kind === 'stored' ? 1 : -1) * hashCount(event.hashes);
@@ -241,12 +242,23 @@ describe('a store below a page that was never seen', () => {
   it('E8: that a replay repeats leaves the rank partial, and is asked for once', async () => {
     const { follower, told, asked } = follow(() => [...range(0, 2), batch(3), batch(4, stored(5))]);
     await follower.start();
-    expect(follower.snapshot().partial).toBe(true);
+    expect(follower.snapshot()).toMatchObject({ partial: true, epoch: 'e1', seq: 1 });
     follower.receive(batch(5, stored(6)));
     await settled();
     expect(asked).toEqual([0]);
-    expect(heldBy(told)).toEqual({ epoch: 'e0', blocks: 2 });
+    expect(told.at(-1)).toEqual({ epoch: 'e1', seq: 1, events: [{ kind: 'cleared' }] });
+    expect(follower.snapshot().runs.map((run) => hashCount(run.hashes))).toEqual([2]);
   });
+});
+
+it('a partial epoch has no batch 0, so that routers ask for the snapshot that says it', async () => {
+  const { follower, told } = follow(() => range(40, 41));
+  await follower.start();
+  const cursor = new RankCursor({ maxBuffered: 10 });
+  const verdicts = told.map((each) => cursor.accept(each).kind);
+  expect(verdicts).toEqual(['apply', 'new-epoch']);
+  expect([told.at(-1)?.seq, cursor.state]).toEqual([1, 'waiting']);
+  expect(cursor.acceptSnapshot(follower.snapshot())).toMatchObject({ kind: 'apply', batches: [], missingBatches: 0 });
 });
 
 it('a closed follower takes nothing more', async () => {

@@ -335,6 +335,8 @@ describe('sessions', () => {
     await router.answer(ids, { 'x-kinroute-session-id': 's' });
     const second = router.workers().at(-1);
     expect(second).not.toBe(first);
+    await router.answer(ids, { 'x-kinroute-session-id': 's' });
+    expect(router.placed.at(-1)).toMatchObject({ id: { worker: second }, reason: 'bound-session' });
   });
 
   it('S10: the worker of a session is gone: it is placed anew and bound anew', async () => {

@@ -103,8 +103,10 @@ export class ResponseWriter implements ResponseSink {
   /** Says that we live, unless something was sent since; or asks again whether the router does. */
   beat(silentSinceMs: number): void {
     if (this.signal.aborted || !this.#handle.connected) return;
-    if (!this.#heard) this.#publish({ kind: 'probe', seq: this.#countedSeq });
-    else if (this.#lastSentMs <= silentSinceMs && !this.#over) this.#publish({ kind: 'heartbeat', seq: this.#seq });
+    if (!this.#heard) return this.#publish({ kind: 'probe', seq: this.#countedSeq });
+    if (this.#lastSentMs > silentSinceMs || this.#over) return;
+    // Out of credit: what gave us more may have been lost with the router's connection.
+    this.#publish({ kind: this.#hasCredit ? 'heartbeat' : 'probe', seq: this.#seq });
   }
 
   /** The number of the frame that goes out next. */
@@ -117,11 +119,14 @@ export class ResponseWriter implements ResponseSink {
     return this.#handle.connected && this.#heard;
   }
 
+  get #hasCredit(): boolean {
+    return this.#sentBytes - this.#consumedBytes < this.#parts.windowBytes;
+  }
+
   async #untilCredit(): Promise<void> {
     for (;;) {
       this.#mustGoOn();
-      const mayWrite = this.#open && this.#sentBytes - this.#consumedBytes < this.#parts.windowBytes;
-      if (mayWrite) return;
+      if (this.#open && this.#hasCredit) return;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

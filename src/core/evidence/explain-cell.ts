@@ -37,6 +37,7 @@ function weighing(first: PlacedEvent, second: PlacedEvent): string[] {
   const there = second.candidates.find((candidate) => candidate.worker === first.worker && candidate.rank === first.rank);
   if (there === undefined) return [];
   const known = `When child 2 came, ${there.worker} (where child 1 was) held ${there.overlapBlocks} of its ${second.requestBlocks} blocks by the engine's events, ${there.predictedBlocks} by prediction, and carried ${there.load.prefillTokens} tokens of claimed prefill`;
+  if (second.candidates.length === 1) return [`${known}; there was no other worker.`];
   const stayed = second.worker === first.worker && second.rank === first.rank;
   const other = stayed ? cheapest(second.candidates.filter((candidate) => candidate !== there)) : second.candidates.find((candidate) => candidate.worker === second.worker && candidate.rank === second.rank);
   if (there.cost === null || other?.cost === undefined || other.cost === null) return [`${known}.`];

@@ -235,11 +235,14 @@ export class PageTree {
 
   /** Judges a page anew, those below it as far as `reach`, and all below one whose answer changed. */
   #refreshFrom(from: PageSlot, reach: number): void {
-    const stack: { readonly slot: PageSlot; readonly reach: number }[] = [{ slot: from, reach }];
-    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-      const changed = this.#judge(at.slot);
-      if (!changed && at.reach <= 0) continue;
-      for (let child = this.#table.firstChildOf(at.slot); child !== noSlot; child = this.#table.nextSiblingOf(child)) stack.push({ slot: child, reach: at.reach - 1 });
+    const changed = this.#judge(from);
+    // Most pages are new ones, with nothing below: they must not cost a stack.
+    if (this.#table.firstChildOf(from) === noSlot || !(changed || reach > 0)) return;
+    const above = [{ slot: from, reach }];
+    for (let at = above.pop(); at !== undefined; at = above.pop()) {
+      for (let child = this.#table.firstChildOf(at.slot); child !== noSlot; child = this.#table.nextSiblingOf(child)) {
+        if (this.#judge(child) || at.reach > 1) above.push({ slot: child, reach: at.reach - 1 });
+      }
     }
   }
 

@@ -39,7 +39,7 @@ export class RankClaims {
 
   remove({ claim, decoding, answerTokens }: OpenClaim): void {
     this.#requests -= 1;
-    if (decoding) this.#decodeTokens -= claim.promptTokens;
+    if (decoding) this.#decodeTokens -= claim.promptTokens + answerTokens;
     else this.#prefillTokens -= claim.prefillTokens;
     if (claim.hashes === null) this.#unsharedBlocks -= claim.blocks;
     else this.#blocks.removeChain(claim.hashes);

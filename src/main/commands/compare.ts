@@ -10,7 +10,7 @@ import { action, exitCodes, listOf, oneOf, positiveNumber, wholeNumber } from '.
 import type { Comparison } from '../../app/compare.ts';
 import { abortOnSignal } from '../abort-on-signal.ts';
 import { compareLive } from '../compare-live.ts';
-import { compareTable, explanationText, legend } from '../compare-table.ts';
+import { compareTable, explanationText, legend, widestOfEach } from '../compare-table.ts';
 import { createLog, logLevels } from '../create-log.ts';
 import type { LogLevel } from '../create-log.ts';
 import { addEngineFlags } from '../up-flags.ts';
@@ -98,7 +98,7 @@ export const progress =
   (cells: number) =>
   (cell: CellResult, done: number): void => {
     const what = `${cell.label} ${cell.mode}, fan-out ${cell.fanOut}, prefix ${cell.prefixTokens}, trial ${cell.trial + 1}`;
-    process.stderr.write(`[${done}/${cells}] ${what}: ${cell.selectedWorkers} selected, ${cell.prefixCopies} copies, ${Math.round(cell.makespanMs)} ms\n`);
+    process.stderr.write(`[${done}/${cells}] ${what}: selected ${cell.selectedWorkers}, copies ${cell.prefixCopies}, ${Math.round(cell.makespanMs)} ms\n`);
   };
 
 export function comparisonJson({ cells }: Comparison): string {
@@ -106,5 +106,5 @@ export function comparisonJson({ cells }: Comparison): string {
 }
 
 export function comparisonText({ cells, explanations }: Comparison): string {
-  return `${compareTable(summarizeCells(cells))}\n${legend}\n\nWhat each row did, by its placement records:\n${explanationText(explanations)}\n`;
+  return `${compareTable(summarizeCells(cells))}\n${legend}\n\nWhat the modes did and why, by the placement records of their widest row:\n${explanationText(widestOfEach(explanations))}\n`;
 }

@@ -35,7 +35,7 @@ export function registerDemo(program: Command): void {
     .description('the fan-out comparison on this machine, and then a deployment to play with')
     .option('--once', 'end after the comparison: exit code 0 only when it showed what it should')
     .option('--port <port>', "the router's port, after the comparison", wholeNumber(0, 65_535), 8_080)
-    .option('--speed <factor>', 'how much faster than the modelled GPU the simulated engines run', positiveNumber, 2)
+    .option('--speed <factor>', 'how much faster than the modelled GPU the simulated engines run', positiveNumber, 1)
     .option('--log-level <level>', `what goes to standard error: ${logLevels.join(', ')}`, oneOf(logLevels), 'warn')
     .addHelpText('after', '\nExamples:\n  $ kinroute demo          compare, then keep four workers running until Ctrl-C\n  $ kinroute demo --once   compare and exit (code 4 when a row did not do what it should)')
     .action(action(demo));
@@ -45,7 +45,7 @@ async function demo(flags: Flags): Promise<void> {
   const plans = planCells(matrix);
   const signal = abortOnSignal();
   say('A fan-out of agent sessions with one shared prefix goes through kinroute, once for each placement mode:');
-  say(`simulated SGLang engines (at ${flags.speed} times the speed of the modelled GPU) with real HTTP and ZMQ, an agent each,`);
+  say(`simulated SGLang engines (${flags.speed === 1 ? 'at the speed of the modelled GPU' : `${flags.speed} times as fast as the modelled GPU`}) with real HTTP and ZMQ, an agent each,`);
   say(`a real nats-server and a router, all started here. ${plans.length} rows, about a minute.`);
   const comparison = await compareLive(plans, { pool: { speed: flags.speed }, seed: 1, maxNewTokens: 8, gapMs: 0, signal }, createLog('demo', flags.logLevel), progress(plans.length));
   process.stdout.write(comparisonText(comparison));
