@@ -60,9 +60,9 @@ export class EngineEvents {
     return this.#ranks.get(rank)?.heldBlocks ?? 0;
   }
 
-  /** Batches that the rank's engine has sent; null for a rank without events. */
-  batchesOf(rank: DpRank): number | null {
-    return this.#ranks.get(rank)?.counters.batches ?? null;
+  /** Batches that came over the rank's event socket; null for a rank without events. */
+  liveBatchesOf(rank: DpRank): number | null {
+    return this.#ranks.get(rank)?.counters.liveBatches ?? null;
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 import { PageTree } from '../core/kv-stream/page-tree.ts';
 import type { DpRank, Epoch, PoolId, WorkerId } from '../core/identity/ids.ts';
 import type { WorkerRegistration } from '../core/identity/registration.ts';
-import { RouterError } from '../core/router-error.ts';
+import { messageOf } from '../core/router-error.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineClient, EngineDescription, EngineEventSource } from '../ports/engine.ts';
 import type { Closable, ControlHandler, ControlServer, KvPublisher } from '../ports/kv-bus.ts';
@@ -9,6 +9,7 @@ import type { Log } from '../ports/log.ts';
 import type { RequestServer, ServedRequests } from '../ports/request-transport.ts';
 import type { LoadPublisher, Registered, WorkerRegistry } from '../ports/worker-registry.ts';
 import { EngineEvents } from './engine-events.ts';
+import { EventSilence } from './event-silence.ts';
 import { LoadReporter } from './load-reporter.ts';
 import { passRequest } from './pass-request.ts';
 import { tokenizeAtEngine } from './tokenize-at-engine.ts';
@@ -43,6 +44,7 @@ export class EngineLife {
   readonly #description: EngineDescription;
   readonly #newTree: () => PageTree;
   readonly #reporter: LoadReporter;
+  readonly #silence: EventSilence;
   #registration: WorkerRegistration;
   #events: EngineEvents | null = null;
   #registered: Registered | null = null;
@@ -59,6 +61,7 @@ export class EngineLife {
     this.#newTree = pageTrees(description, options);
     const { engine, loads, clock, log } = deps;
     const { pool, worker, loadPeriodMs: periodMs } = options;
+    this.#silence = new EventSilence({ log, liveBatchesOf: (rank) => this.#events?.liveBatchesOf(rank) ?? null });
     const heldBlocks = (rank: DpRank): number => this.#events?.heldBlocks(rank) ?? 0;
     this.#reporter = new LoadReporter({ pool, worker, ranks: description.ranks, periodMs }, { engine, loads, clock, log, heldBlocks, onGone });
   }
@@ -92,7 +95,12 @@ export class EngineLife {
     };
     this.#control = await control.serve(pool, worker, handler);
     await events?.start();
-    this.#served = await requests.serve(pool, worker, ranks, passRequest({ engine, clock, ranks, onChange: () => this.#reporter.nudge() }));
+    this.#served = await requests.serve(pool, worker, ranks, passRequest({ engine, clock, ranks, onEnd: (rank, outcome) => this.#ended(rank, outcome) }));
+  }
+
+  #ended(rank: DpRank, outcome: 'answered' | 'failed'): void {
+    this.#reporter.nudge();
+    if (outcome === 'answered') this.#silence.answered(rank, this.#deps.clock.nowMs());
   }
 
   #newEvents(): EngineEvents | null {
@@ -111,7 +119,7 @@ export class EngineLife {
       await this.#registered?.update(this.#registration);
       this.#deps.log.info({ worker, draining }, 'draining-changed');
     } catch (error) {
-      this.#deps.log.warn({ worker, draining, error: error instanceof RouterError ? error.code : 'internal' }, 'draining-not-told');
+      this.#deps.log.warn({ worker, draining, error: messageOf(error) }, 'draining-not-told');
     }
   }
 

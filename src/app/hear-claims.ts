@@ -23,6 +23,8 @@ export interface HearClaimsDeps {
 /** A request of a router that vanished is never said to end: nothing runs longer than this, so its claim goes. */
 export const longestClaimMs = 600_000;
 const sweepMs = 5_000;
+/** Above so many, the oldest are given up. */
+const maxClaims = 100_000;
 
 /** Books what the other routers place, as they tell it, so that replicas see each other's load at once. */
 export async function hearClaims(deps: HearClaimsDeps): Promise<Closable> {
@@ -69,9 +71,18 @@ class ForeignClaims {
     const before = this.#deps.clock.nowMs() - longestClaimMs;
     for (const [id, takenMs] of this.#takenMs) {
       if (takenMs > before) return;
-      this.#release(id);
-      this.#deps.metrics.foreignClaimLost('expired');
+      this.#giveUp(id);
     }
+  }
+
+  #makeRoom(): void {
+    const [oldest] = this.#takenMs.keys();
+    if (this.#takenMs.size > maxClaims && oldest !== undefined) this.#giveUp(oldest);
+  }
+
+  #giveUp(id: RequestId): void {
+    this.#release(id);
+    this.#deps.metrics.foreignClaimLost('expired');
   }
 
   #take(event: Extract<PlacementEvent, { event: 'placed' }>): void {
@@ -80,6 +91,7 @@ class ForeignClaims {
       this.#deps.ledger.take(claim);
       this.#takenMs.delete(claim.requestId);
       this.#takenMs.set(claim.requestId, this.#deps.clock.nowMs());
+      this.#makeRoom();
     } catch (error) {
       this.#deps.metrics.foreignClaimLost('unreadable');
       this.#deps.log.warn({ router: event.router, requestId: event.requestId, error: messageOf(error) }, 'foreign-claim-unreadable');

@@ -8,28 +8,26 @@ export interface PassRequestDeps {
   readonly engine: EngineClient;
   readonly clock: Clock;
   readonly ranks: readonly DpRank[];
-  /** A request has come to its end, or could not be sent: loads have changed. */
-  readonly onChange: (error: unknown) => void;
+  /** An answer has come to its end, or failed: loads have changed. */
+  readonly onEnd: (rank: DpRank, outcome: 'answered' | 'failed') => void;
 }
 
 const rankHeader = 'x-data-parallel-rank';
 
 /** Passes requests on to the engine and its answers back, piece by piece, within each request's deadline. */
-export function passRequest({ engine, clock, ranks, onChange }: PassRequestDeps): RequestHandler {
+export function passRequest({ engine, clock, ranks, onEnd }: PassRequestDeps): RequestHandler {
   return async (rank, request, sink, signal) => {
     const within = deadline(request.deadlineMs, clock, signal);
-    let failure: unknown = null;
+    let outcome: 'answered' | 'failed' = 'failed';
     try {
       const response = await engine.send(ranks.length > 1 ? toRank(request, rank) : request, within.signal);
       sink.head(response.status, response.headers);
       for await (const piece of response.body) await sink.data(piece);
       sink.end();
-    } catch (error) {
-      failure = error;
-      throw error;
+      outcome = 'answered';
     } finally {
       within.release();
-      onChange(failure);
+      onEnd(rank, outcome);
     }
   };
 }

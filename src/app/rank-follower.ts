@@ -24,6 +24,9 @@ export interface RankFollowing {
 
 /** What one rank's stream has been through, to count by. */
 export interface RankCounters {
+  /** From the event socket. */
+  liveBatches: number;
+  /** Applied, from wherever they came. */
   batches: number;
   gaps: number;
   missingBatches: number;
@@ -39,7 +42,7 @@ export interface RankCounters {
  * starts, a gap, the beginning after a restart. Where it can't, a new epoch begins with nothing in it, marked partial.
  */
 export class RankFollower {
-  readonly counters: RankCounters = { batches: 0, gaps: 0, missingBatches: 0, healedGaps: 0, restarts: 0, lostHistories: 0, rebuilds: 0, droppedWhileWaiting: 0 };
+  readonly counters: RankCounters = { liveBatches: 0, batches: 0, gaps: 0, missingBatches: 0, healedGaps: 0, restarts: 0, lostHistories: 0, rebuilds: 0, droppedWhileWaiting: 0 };
   readonly #following: RankFollowing;
   readonly #closed = new AbortController();
   readonly #cursor = new EngineCursor();
@@ -62,6 +65,11 @@ export class RankFollower {
   /** A batch from the live socket, in the order of arrival. Never throws. */
   receive(batch: EngineBatch): void {
     if (this.#closed.signal.aborted) return;
+    this.counters.liveBatches++;
+    this.#take(batch);
+  }
+
+  #take(batch: EngineBatch): void {
     if (this.#waiting === null) return this.#judge(batch);
     if (this.#waiting.length < maxWaiting) this.#waiting.push(batch);
     else this.counters.droppedWhileWaiting++;
@@ -166,7 +174,7 @@ export class RankFollower {
   #resume(): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = null;
-    for (const batch of waiting) this.receive(batch);
+    for (const batch of waiting) this.#take(batch);
   }
 
   #apply(batch: EngineBatch): void {

@@ -1,16 +1,11 @@
-import type { PoolId, RankId } from '../core/identity/ids.ts';
-import { place } from '../core/placement/place.ts';
-import type { LivePolicy, Placement } from '../core/placement/placement.ts';
+import type { RankId } from '../core/identity/ids.ts';
 import type { PlacedPlacement } from '../core/placement/placement-record.ts';
-import { toRejectedEvent } from '../core/placement/placement-record.ts';
 import type { Lease } from '../core/sessions/session-lease.ts';
 import { RouterError } from '../core/router-error.ts';
 import type { Log } from '../ports/log.ts';
 import type { PromptTokenizer } from '../ports/prompt-tokens.ts';
 import type { ClientRequest, PlacedHead, RequestRouter, RoutedAnswer } from '../ports/request-router.ts';
 import type { RequestTransport } from '../ports/request-transport.ts';
-import { placementView } from './placement-view.ts';
-import type { Knowledge } from './placement-view.ts';
 import { answerStream } from './route/answer-stream.ts';
 import type { BegunAnswer } from './route/answer-stream.ts';
 import type { AskedRequest } from './route/asked-request.ts';
@@ -19,19 +14,16 @@ import { engineBody } from './route/engine-body.ts';
 import type { BodyPlan } from './route/engine-body.ts';
 import { asRouterError, isBusy, mayGoElsewhere } from './route/failure.ts';
 import { forwardedHeaders } from './route/forwarded-headers.ts';
-import type { RankCooldown } from './route/rank-cooldown.ts';
-import { rejection } from './route/rejection.ts';
+import { RequestPlacer } from './route/request-placer.ts';
+import type { PlacerDeps } from './route/request-placer.ts';
 import { RequestRun } from './route/request-run.ts';
 import type { RunBooks } from './route/request-run.ts';
 import { understandRequest } from './route/understand-request.ts';
 import type { Usage } from './route/usage-reader.ts';
 
-export interface RouteDeps extends RunBooks, Knowledge {
+export interface RouteDeps extends RunBooks, PlacerDeps {
   readonly tokenizer: PromptTokenizer;
   readonly transport: RequestTransport;
-  readonly cooldown: RankCooldown;
-  readonly policy: () => LivePolicy;
-  readonly random: () => number;
   readonly log: Log;
 }
 
@@ -62,17 +54,18 @@ interface Journey {
 export class RouteRequest implements RequestRouter {
   readonly #deps: RouteDeps;
   readonly #options: RouteOptions;
-  readonly #placements = new Map<PoolId, number>();
+  readonly #placer: RequestPlacer;
 
   constructor(deps: RouteDeps, options: RouteOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#placer = new RequestPlacer(deps);
   }
 
   async route(client: ClientRequest, onPlaced: (placed: PlacedHead) => void, signal: AbortSignal): Promise<RoutedAnswer> {
     const { clock, sessions } = this.#deps;
     const asked = await understandRequest(client, clock.nowMs(), this.#deps, signal);
-    const first = this.#decide(asked);
+    const first = this.#placer.first(asked);
     const lease = sessions.begin(asked.session, clock.nowMs());
     const journey: Journey = { asked, lease, onPlaced, signal };
     try {
@@ -94,8 +87,8 @@ export class RouteRequest implements RequestRouter {
       const code = this.#retryCode(attempt, failed.length);
       failed.push(placement.id);
       if (code === null || journey.signal.aborted) return concluded(attempt);
-      const next = this.#placeAround(journey.asked, failed);
-      if (next.kind === 'rejected') return concluded(attempt);
+      const next = this.#placer.another(journey.asked, failed);
+      if (next === null) return concluded(attempt);
       attempt.run.reroute(code);
       if (attempt.kind === 'answered') await attempt.answer.rest.return?.();
       this.#deps.log.warn({ requestId: journey.asked.client.id, ...placement.id, code, next: next.id }, 'rerouted');
@@ -153,33 +146,6 @@ export class RouteRequest implements RequestRouter {
     if (rank === undefined) throw new RouterError('no-responder', `worker ${id.worker} has left pool ${pool.pool}`);
     const { fields, body } = client;
     return { endpoint, body, fields, requestId: client.id, registration: rank.registration, rank: id.rank, session: sessionByHeader ? (session?.session ?? null) : null };
-  }
-
-  /** Throws where the pool has no rank for it, and tells of it. */
-  #decide(asked: AskedRequest): PlacedPlacement {
-    const { clock, router, placements, metrics } = this.#deps;
-    const placement = this.#placeAround(asked, []);
-    if (placement.kind === 'placed') return placement;
-    const error = rejection(placement, asked);
-    placements.publish(toRejectedEvent({ at: clock.isoNow(), router, pool: asked.pool.pool }, asked.client.id, { code: error.code, message: error.message }));
-    metrics.rejected(error.code);
-    throw error;
-  }
-
-  /** Past the ranks that failed this request; past those that failed others a moment ago while there is another. */
-  #placeAround(asked: AskedRequest, failed: readonly RankId[]): Placement {
-    const cooling = this.#deps.cooldown.cooling(this.#deps.clock.nowMs());
-    const placement = this.#place(asked, [...failed, ...cooling]);
-    return placement.kind === 'placed' || cooling.length === 0 ? placement : this.#place(asked, failed);
-  }
-
-  #place(asked: AskedRequest, excluded: readonly RankId[]): Placement {
-    const { pool } = asked.pool;
-    const roundRobin = this.#placements.get(pool) ?? 0;
-    const view = placementView(asked, this.#deps, { nowMs: this.#deps.clock.nowMs(), policy: this.#deps.policy(), roundRobin });
-    const placement = place(placementRequestOf(asked, excluded), view, this.#deps.random);
-    if (placement.kind === 'placed') this.#placements.set(pool, roundRobin + 1);
-    return placement;
   }
 
   #ended({ session, sessionFinal, promptTokens, client }: AskedRequest, usage: Usage): void {

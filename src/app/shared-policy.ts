@@ -73,7 +73,8 @@ export class SharedPolicy {
   #apply(policy: LivePolicy): void {
     if (!same(this.#policy, policy)) {
       const { router, placements, clock, log } = this.#deps;
-      log.info({ from: this.#policy, to: policy }, 'mode-changed');
+      if (this.#following === null) log.warn({ flags: this.#policy, inForce: policy }, 'mode-set-before-overrules-flags');
+      else log.info({ from: this.#policy, to: policy }, 'mode-changed');
       this.#policy = policy;
       placements.publish(toModeChangedEvent({ at: clock.isoNow(), router, pool: allPools }, policy));
     }

@@ -25,16 +25,18 @@ export interface UpFlags {
   readonly engine: readonly string[];
 }
 
-/** The simulated engines' own flags, for every command that starts some. */
-export function addEngineFlags(command: Command, defaults: { readonly pageSize: number; readonly engineKvTokens: number; readonly speed: number }): Command {
+/** The simulated engines' flags besides their speed, for every command that starts some. */
+export function addEngineFlags(command: Command, defaults: { readonly pageSize: number; readonly engineKvTokens: number }): Command {
   return command
     .option('--block-size <tokens>', 'tokens a block of the pool, 1 to 1024 (default 64)', wholeNumber(1, 1_024))
     .option('--page-size <tokens>', "tokens a page of the engines' own cache", wholeNumber(1, 4_096), defaults.pageSize)
     .option('--engine-kv-tokens <tokens>', 'KV cache of each engine', wholeNumber(1_024, 100_000_000), defaults.engineKvTokens)
     .option('--context-length <tokens>', 'longest prompt plus answer of each engine', wholeNumber(64, 10_000_000), upDefaults.contextLength)
-    .option('--dp-size <ranks>', 'data-parallel ranks of each engine', wholeNumber(1, 64), upDefaults.dpSize)
-    .option('--speed <factor>', 'how much faster than the modelled GPU the simulated engines run', positiveNumber, defaults.speed);
+    .option('--dp-size <ranks>', 'data-parallel ranks of each engine', wholeNumber(1, 64), upDefaults.dpSize);
 }
+
+export const addSpeedFlag = (command: Command): Command =>
+  command.option('--speed <factor>', 'how much faster than the modelled GPU the simulated engines run', positiveNumber, upDefaults.speed);
 
 const collect = (url: string, urls: readonly string[]): readonly string[] => [...urls, parseUrl(url)];
 
@@ -54,7 +56,7 @@ export function addUpFlags(command: Command): Command {
     .option('--host <address>', 'where the routers and engines listen', upDefaults.host)
     .option('--port <port>', "the first router's port; 0 takes free ones", wholeNumber(0, 65_535), 8_080)
     .option('--nats <url>', 'a NATS server with JetStream that is already there, instead of one of our own');
-  return addEngineFlags(command, upDefaults);
+  return addSpeedFlag(addEngineFlags(command, upDefaults));
 }
 
 /** From flags to what `startUp` takes. */

@@ -59,6 +59,8 @@ export interface RunningUp extends Closable {
 }
 
 const registerPatienceMs = 60_000;
+/** An engine whose blocks can't be learned still serves, by load and prediction: it is waited for no longer. */
+const trustPatienceMs = 10_000;
 const pollMs = 50;
 
 /** What is running, in the order in which it has to stop: fronts first, the bus last. */
@@ -171,12 +173,11 @@ async function untilServing(routerUrl: string, workers: readonly string[]): Prom
   const admin = new HttpRouterAdmin(routerUrl);
   const signal = AbortSignal.timeout(registerPatienceMs);
   try {
-    let missing: readonly string[] = workers;
-    while (missing.length > 0 || !(await admin.ready(signal))) {
-      const listed = await admin.ranks(signal);
-      missing = workers.filter((worker) => !listed.some((rank) => rank.worker === worker && isFollowed(rank)));
-      if (missing.length > 0) await pause(pollMs, systemClock, signal);
-    }
+    const listed = async (): Promise<readonly ListedRank[]> => admin.ranks(signal);
+    const registered = (ranks: readonly ListedRank[]): boolean => workers.every((worker) => ranks.some((rank) => rank.worker === worker));
+    while (!registered(await listed()) || !(await admin.ready(signal))) await pause(pollMs, systemClock, signal);
+    const patientUntilMs = systemClock.nowMs() + trustPatienceMs;
+    while (!(await listed()).every(isFollowed) && systemClock.nowMs() < patientUntilMs) await pause(pollMs, systemClock, signal);
   } catch (cause) {
     if (!signal.aborted) throw cause;
     throw new RouterError('deadline-exceeded', `router ${routerUrl} does not serve ${workers.join(', ')} after ${registerPatienceMs / 1_000} s`, { cause });

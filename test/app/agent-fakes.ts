@@ -11,7 +11,6 @@ import type { EngineClient, EngineDescription, EngineEventListener, EngineEventS
 import type { ControlHandler } from '../../src/ports/kv-bus.ts';
 import type { EngineRequest, EngineResponse, RequestHandler, ResponseSink } from '../../src/ports/request-transport.ts';
 import { pool, textOf, worker } from '../support/nats-requests.ts';
-import { silentLog } from '../support/silent-log.ts';
 import { FakeClock } from './follow-fakes.ts';
 
 export const rankEndpoints = (rank: number): RankEventEndpoints => ({ rank: parseDpRank(rank), endpoint: `tcp://127.0.0.1:${5_557 + rank}`, bind: false, replayEndpoint: `tcp://127.0.0.1:${5_657 + rank}` });
@@ -115,6 +114,8 @@ export class AgentStage {
   readonly events = new FakeEvents();
   readonly clock = new FakeClock();
   readonly did: string[] = [];
+  /** Names of the events logged. */
+  readonly logged: string[] = [];
   readonly batches: { readonly id: RankId; readonly batch: KvBatch }[] = [];
   readonly loads: LoadSnapshot[] = [];
   registration: WorkerRegistration | null = null;
@@ -128,6 +129,7 @@ export class AgentStage {
   }
 
   #deps(): ServeEngineDeps {
+    const note = (_fields: object, event: string): void => void this.logged.push(event);
     return {
       engine: this.engine,
       source: this.events,
@@ -165,7 +167,7 @@ export class AgentStage {
         },
       },
       clock: this.clock,
-      log: silentLog,
+      log: { debug: note, info: note, warn: note, error: note },
       newEpoch: () => epoch(`e${this.#epochs++}`),
     };
   }

@@ -65,7 +65,7 @@ describe('following engines', () => {
   it('E1: a gap leaves the index as it was, until a snapshot repairs it', async () => {
     const agents = new FakeAgents();
     const follower = await started(agents, 'w1');
-    agents.publish(w1, kvBatch(0, [stored([1])]));
+    agents.publish(w1, kvBatch(0, [stored([1]), stored([7])]));
     [1, 2].forEach((seq) => agents.publish(w1, kvBatch(seq)));
     agents.publish(w1, kvBatch(5, [stored([1, 2], 1)]));
     expect(trustOf(follower, w1)).toBe('untrusted');
@@ -76,6 +76,7 @@ describe('following engines', () => {
     await settle();
     expect(trustOf(follower, w1)).toBe('trusted');
     expect(overlaps(follower, 1, 2, 3)).toEqual([['w1/0', 3]]);
+    expect(overlaps(follower, 7)).toEqual([]);
     await follower.close();
   });
 
@@ -235,7 +236,8 @@ describe('following engines', () => {
     agents.publish(w1, kvBatch(0, [stored([2])], 'e2'));
     agents.register(registration('w1', { life: epoch('life-2') }));
     expect(gone).toEqual(['w1 life-1']);
-    expect(overlaps(follower, 1)).toEqual([]);
+    expect(overlaps(follower, 2)).toEqual([]);
+    expect(trustOf(follower, w1)).toBe('untrusted');
     agents.publish(w1, kvBatch(1, [stored([2, 3], 1)], 'e2'));
     await agents.clock.advance(1_000);
     agents.asked[0]?.answer(snapshotOf(w1, 0, { tokens: [2], life: 'e2' }));

@@ -109,6 +109,27 @@ describe('KV events', () => {
 });
 
 describe('requests', () => {
+  it('E19: for 10 s without a KV event are told loudly, once', async () => {
+    const stage = new AgentStage();
+    await started(stage);
+    for (let second = 0; second <= 12; second++) {
+      await stage.request(engineRequest(), rank0, never);
+      await stage.clock.advance(1_000);
+    }
+    expect(stage.logged.filter((event) => event === 'engine-sends-no-kv-events').length).toBe(1);
+  });
+
+  it('with one KV event are under no suspicion', async () => {
+    const stage = new AgentStage();
+    await started(stage);
+    stage.events.listener?.batch(rank0, clear(0));
+    for (let second = 0; second <= 12; second++) {
+      await stage.request(engineRequest(), rank0, never);
+      await stage.clock.advance(1_000);
+    }
+    expect(stage.logged).not.toContain('engine-sends-no-kv-events');
+  });
+
   it('go to the engine, and the answer comes back in its pieces', async () => {
     const stage = new AgentStage();
     stage.engine.answer = async () => ({ status: 206, headers: [['x-a', 'b']], body: bodyOf(bytesOf('one '), bytesOf('two')) });
@@ -244,6 +265,16 @@ describe('an engine that goes', () => {
     expect(agent.state).toBe('serving');
     expect(stage.loads.at(-1)).toMatchObject({ runningRequests: null, usedTokens: null, capacityTokens: null });
   });
+});
+
+it('an engine that never answers is gone after eight reports', async () => {
+  const stage = new AgentStage();
+  const agent = await started(stage);
+  stage.engine.silent = true;
+  await stage.clock.advance(7 * 2_500);
+  expect(agent.state).toBe('serving');
+  await stage.clock.advance(2_500);
+  expect(agent.state).toBe('engine-gone');
 });
 
 describe('an agent closing', () => {

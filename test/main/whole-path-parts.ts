@@ -112,6 +112,8 @@ export async function startRecorder(engineUrl: string): Promise<{ readonly url: 
       outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
       answer.pipe(outgoing);
     });
+    outgoing.on('close', () => passed.destroy());
+    passed.on('error', () => outgoing.destroy());
     incoming.pipe(passed);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -39,6 +39,28 @@ describe('two engines, two agents, one router', () => {
     }
   });
 
+  it('R5, R12: an engine that dies in mid-stream ends the stream with an error event; dead, its work goes elsewhere', async () => {
+    const recorder = await startRecorder(parts.engines[0]?.url ?? '');
+    const worker = await startWorker({ engineUrl: recorder.url, nats: { servers: parts.nats.url }, name: 'dying', drainMs: 0 }, silentLog);
+    try {
+      await until(() => ranksOf(url), (ranks) => ranks.length === 3);
+      const long = { ...generate(9, 100, { stream: true }), sampling_params: { max_new_tokens: 100_000, ignore_eos: true } };
+      const reader = (await post(`${url}/generate`, long, { 'x-kinroute-worker': 'dying' })).body?.pipeThrough(new TextDecoderStream()).getReader();
+      let text = (await reader?.read())?.value ?? '';
+      await recorder.close();
+      for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) text += read.value;
+      expect(text).toMatch(/data: \{"error":\{"message":"[^"]+","type":"server_error","code":"worker-failed"\}\}\n\n$/);
+      await fetch(`${url}/mode`, { method: 'PUT', body: '{"mode":"round-robin"}' });
+      const answers = await Promise.all([1, 2, 3].map((seed) => post(`${url}/generate`, generate(seed, 10))));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+      await Promise.all(answers.map((answer) => answer.text()));
+    } finally {
+      await fetch(`${url}/mode`, { method: 'PUT', body: '{"mode":"event"}' });
+      await worker.close();
+      await until(() => ranksOf(url), (ranks) => ranks.length === 2);
+    }
+  });
+
   it('a prompt sent again is placed with the overlap that the engine then confirms', async () => {
     await (await post(`${url}/generate`, generate(2, 640))).json();
     const held = await until(() => ranksOf(url), (ranks) => ranks.some(({ heldBlocks }) => heldBlocks >= 10));

@@ -1,12 +1,13 @@
+import { expect } from 'vitest';
 import { parseDpRank, parsePoolId, parseWorkerId, requestId, type RankId } from '../../src/core/identity/ids.ts';
-import { RouterError } from '../../src/core/router-error.ts';
+import { RouterError, type ErrorCode } from '../../src/core/router-error.ts';
 import type { EngineRequest } from '../../src/ports/request-transport.ts';
 
 export const pool = parsePoolId('llama');
 export const worker = parseWorkerId('w1');
 export const rank0: RankId = { worker, rank: parseDpRank(0) };
 export const rank1: RankId = { worker, rank: parseDpRank(1) };
-export const never = new AbortController().signal;
+export const never: AbortSignal = new AbortController().signal;
 
 export const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 export const bytesOf = (content: string): Uint8Array => new TextEncoder().encode(content);
@@ -20,6 +21,12 @@ export const engineRequest = (change: Partial<EngineRequest> = {}): EngineReques
   deadlineMs: 20_000,
   ...change,
 });
+
+/** Matches a text that holds this one; typed, unlike vitest's own. */
+export const containing = (text: string): unknown => expect.stringContaining(text);
+
+/** Matches an error with this code. */
+export const withCode = (code: ErrorCode): unknown => expect.objectContaining({ code });
 
 /** The code that a promise was rejected with; `none` when it resolved. */
 export const codeOf = (promise: Promise<unknown>): Promise<string> =>

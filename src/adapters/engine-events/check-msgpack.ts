@@ -1,6 +1,3 @@
-/** Deeper than any batch of any release nests. */
-const maxDepth = 8;
-
 /** Bytes after the first one of values with a fixed size, by their first byte from 0xc0 to 0xd8. */
 const fixedSizes: Readonly<Record<number, number>> = {
   0xc0: 0, 0xc2: 0, 0xc3: 0, 0xca: 4, 0xcb: 8, 0xcc: 1, 0xcd: 2, 0xce: 4, 0xcf: 8, 0xd0: 1, 0xd1: 2, 0xd2: 4, 0xd3: 8,
@@ -16,9 +13,9 @@ const counted: Readonly<Record<number, { readonly width: 1 | 2 | 4; readonly kin
 };
 
 /**
- * Whether bytes are one msgpack value that is whole and flat enough to decode. A decoder makes room for a list before it
- * has read its members, so a few bytes that claim long lists within lists would take all memory: here every claim must
- * be covered by the bytes that are there.
+ * Whether bytes are one whole msgpack value. A decoder makes room for a list before it has read its members, so a few
+ * bytes that claim long lists within lists would take all memory: of a value that is whole, every claim is covered by
+ * bytes that are there.
  */
 export function isSoundMsgpack(bytes: Uint8Array): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -34,7 +31,7 @@ export function isSoundMsgpack(bytes: Uint8Array): boolean {
     }
     open[last] = left - 1;
     const step = at < bytes.length ? stepOver(view, at) : null;
-    if (step === null || step.next + step.values > bytes.length || open.length > maxDepth) return false;
+    if (step === null) return false;
     at = step.next;
     if (step.values > 0) open.push(step.values);
   }

@@ -41,7 +41,7 @@ export function engineRoutes(app: FastifyInstance, deps: EngineRoutesDeps, under
   const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const controller = new AbortController();
     reply.raw.once('close', () => {
-      if (!reply.raw.writableEnded) controller.abort(new RouterError('cancelled', 'the client closed the connection'));
+      if (!reply.raw.writableFinished) controller.abort(new RouterError('cancelled', 'the client closed the connection'));
     });
     const done = passOn(request, reply, deps, controller.signal);
     underWay.add(controller, done);

@@ -51,12 +51,17 @@ export async function startHttpFront(options: HttpFrontOptions, deps: HttpFrontD
   const url = await listen(app, host, port);
   return {
     url,
-    close: async () => {
-      const closing = app.close();
-      await Promise.all([streams.close(), underWay.finish(AbortSignal.timeout(closeGraceMs))]);
-      await closing;
-    },
+    close: () => closeFront(app, streams, { underWay, graceMs: closeGraceMs }),
   };
+}
+
+/** No new requests; those under way may end in time, and be read by their clients. */
+async function closeFront(app: FastifyInstance, streams: PlacementStreams, { underWay, graceMs }: { readonly underWay: RequestsUnderWay; readonly graceMs: number }): Promise<void> {
+  const closing = app.close();
+  await Promise.all([streams.close(), underWay.finish(AbortSignal.timeout(graceMs))]);
+  // What is left has nothing to wait for; a connection that was opened ahead of a request would keep the server up.
+  app.server.closeAllConnections();
+  await closing;
 }
 
 /** Bodies stay bytes, every answer has its request's id, and every error our shape. */

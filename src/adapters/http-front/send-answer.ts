@@ -18,6 +18,7 @@ export async function sendAnswer(reply: FastifyReply, answer: RoutedAnswer, { si
       if (!raw.write(piece)) await drained(raw, signal);
     }
     raw.end();
+    await once(raw, 'finish', { signal });
   } catch (error) {
     if (!signal.aborted) log.warn({ requestId: reply.request.id, error: messageOf(error) }, 'answer-broke-off');
     raw.destroy();

@@ -8,8 +8,15 @@ import { errorText } from './generate-answer.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const text = (fields: Fields, name: string): string => String(fields[name] ?? '');
-const count = (fields: Fields, name: string): number => Number(fields[name] ?? 0);
+// A router of another version may leave something out: what is listed is shown as far as it goes.
+const text = (fields: Fields, name: string): string => {
+  const value = fields[name];
+  return typeof value === 'string' ? value : '';
+};
+const count = (fields: Fields, name: string): number => {
+  const value = fields[name];
+  return typeof value === 'number' ? value : 0;
+};
 const inner = (fields: Fields, name: string): Fields => {
   const value = fields[name];
   return isObject(value) ? value : {};

@@ -146,7 +146,7 @@ export class OwnedHandle implements NatsHandle {
   #status({ type, data }: Status): void {
     if (type === Events.Disconnect) this.#disconnected();
     else if (type === Events.Reconnect) this.#reconnected();
-    else if (type === Events.Error) this.log.warn({ error: String(data) }, 'nats-error');
+    else if (type === Events.Error) this.log.warn({ error: typeof data === 'string' ? data : '' }, 'nats-error');
   }
 
   #disconnected(): void {

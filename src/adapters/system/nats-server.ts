@@ -1,11 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RouterError } from '../../core/router-error.ts';
 import type { Log } from '../../ports/log.ts';
+import { endWithUs } from './end-with-us.ts';
 import { freePort } from './free-port.ts';
 import { findNatsServer } from './nats-server-binary.ts';
 import { readServerHello } from './nats-server-hello.ts';
@@ -79,11 +81,15 @@ class OwnedServer implements NatsServerProcess {
   readonly version: string;
   readonly #launch: Launch;
   readonly #temporary: string | null;
+  readonly #release: () => void;
   #running: Running | null;
 
   constructor(launch: Launch, temporary: string | null, running: Running) {
     this.#launch = launch;
     this.#temporary = temporary;
+    this.#release = endWithUs(() => {
+      if (temporary !== null) rmSync(temporary, { recursive: true, force: true });
+    });
     this.#running = running;
     this.port = launch.port;
     this.url = `nats://127.0.0.1:${launch.port}`;
@@ -92,6 +98,7 @@ class OwnedServer implements NatsServerProcess {
 
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
+    this.#release();
     if (this.#temporary !== null) await rm(this.#temporary, { recursive: true, force: true });
   }
 
@@ -123,9 +130,9 @@ async function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<vo
 async function startChild(launch: Launch): Promise<Running> {
   const args = ['-c', launch.configFile, '-a', '127.0.0.1', '-p', String(launch.port), '-sd', launch.storeDir];
   const child = spawn(launch.binary, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const killOnExit = (): void => void child.kill('SIGKILL');
-  process.once('exit', killOnExit);
-  child.once('exit', () => process.off('exit', killOnExit));
+  const release = endWithUs(() => child.kill('SIGKILL'));
+  child.once('exit', release);
+  child.once('error', release);
   const said = keepOutput(child);
   const failed = once(child, 'error').then(([error]: unknown[]) => {
     throw new RouterError('nats-server-missing', `${launch.binary} could not be started: set NATS_SERVER_BIN to a nats-server`, { cause: error });

@@ -71,8 +71,10 @@ function templateIn(value: unknown): string | null {
 
 /** `bos_token` and the like: texts, or objects that hold one. */
 function specialTokens(config: Fields): Fields {
-  const entries = Object.entries(config).filter(([name]) => name.endsWith('_token'));
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, isObject(value) ? value['content'] : value]).filter(([, value]) => typeof value === 'string'),
-  );
+  const tokens: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(config)) {
+    const text = isObject(value) ? value['content'] : value;
+    if (name.endsWith('_token') && typeof text === 'string') tokens[name] = text;
+  }
+  return tokens;
 }

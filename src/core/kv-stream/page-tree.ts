@@ -24,7 +24,7 @@ export interface PageTreeOptions {
   /** Tokens of an engine's page (pairs of tokens, where `bigram`). */
   readonly pageSize: number;
   readonly bigram: boolean;
-  /** Pages beyond this are not followed (and counted): about 120 bytes each. */
+  /** Pages beyond this are not followed (and counted): about 110 bytes each, and more with vLLM. */
   readonly maxPages?: number;
 }
 

@@ -13,7 +13,7 @@ import { compareLive } from '../compare-live.ts';
 import { compareTable, explanationText, legend, widestOfEach } from '../compare-table.ts';
 import { createLog, logLevels } from '../create-log.ts';
 import type { LogLevel } from '../create-log.ts';
-import { addEngineFlags } from '../up-flags.ts';
+import { addEngineFlags, addSpeedFlag } from '../up-flags.ts';
 import { upDefaults } from '../up.ts';
 
 interface Flags {
@@ -65,7 +65,7 @@ export function registerCompare(program: Command): void {
     .option('--trials <n>', 'trials of each cell, each with a new prefix', wholeNumber(1, 1_000), 1)
     .option('--seed <n>', 'what prompts and arrivals are drawn from', wholeNumber(0, 2 ** 31), 1)
     .option('--max-new-tokens <n>', 'length of each answer', wholeNumber(1, 100_000), 8);
-  addEngineFlags(command, upDefaults)
+  addSpeedFlag(addEngineFlags(command, upDefaults))
     .option('--virtual', 'not built yet', notYet('--virtual'))
     .option('--background-load <list>', 'not built yet', notYet('--background-load'))
     .option('--busy-parent', 'not built yet', notYet('--busy-parent'))

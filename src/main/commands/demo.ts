@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { planCells } from '../../core/evidence/comparison-plan.ts';
 import { surprises } from '../../core/evidence/expected-outcome.ts';
-import { action, exitCodes, oneOf, positiveNumber, wholeNumber } from '../command-tools.ts';
+import { action, exitCodes, oneOf, wholeNumber } from '../command-tools.ts';
 import { abortOnSignal } from '../abort-on-signal.ts';
 import { compareLive } from '../compare-live.ts';
 import { createLog, logLevels } from '../create-log.ts';
 import type { LogLevel } from '../create-log.ts';
 import { startUp } from '../up.ts';
+import { addSpeedFlag } from '../up-flags.ts';
 import { comparisonText, progress } from './compare.ts';
 import { readable } from './up.ts';
 
@@ -30,12 +31,12 @@ const matrix = {
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 export function registerDemo(program: Command): void {
-  program
+  const command = program
     .command('demo')
     .description('the fan-out comparison on this machine, and then a deployment to play with')
     .option('--once', 'end after the comparison: exit code 0 only when it showed what it should')
-    .option('--port <port>', "the router's port, after the comparison", wholeNumber(0, 65_535), 8_080)
-    .option('--speed <factor>', 'how much faster than the modelled GPU the simulated engines run', positiveNumber, 1)
+    .option('--port <port>', "the router's port, after the comparison", wholeNumber(0, 65_535), 8_080);
+  addSpeedFlag(command)
     .option('--log-level <level>', `what goes to standard error: ${logLevels.join(', ')}`, oneOf(logLevels), 'warn')
     .addHelpText('after', '\nExamples:\n  $ kinroute demo          compare, then keep four workers running until Ctrl-C\n  $ kinroute demo --once   compare and exit (code 4 when a row did not do what it should)')
     .action(action(demo));

@@ -83,19 +83,19 @@ type Message = Parameters<EventInspection['see']>[0];
 /** Until SIGINT or SIGTERM, or an event that can't be followed. */
 async function followLive(endpoint: string, flags: Flags, { inspection, say }: Output): Promise<void> {
   const stop = new AbortController();
-  let failure: unknown = null;
+  const failures: unknown[] = [];
   const see = (message: Message): void => {
     try {
       const outcome = inspection.see(message);
       if (outcome !== null) say(batchLine(message.rank, outcome));
     } catch (error) {
-      failure = error;
+      failures.push(error);
       stop.abort();
     }
   };
   void untilStopped().then(() => stop.abort());
   await readLive({ rank: parseDpRank(0), endpoint, bind: flags.bind === true, replayEndpoint: flags.replay ?? null }, { topic: flags.topic, see, signal: stop.signal });
-  if (failure !== null) throw failure;
+  if (failures.length > 0) throw asError(failures[0]);
 }
 
 /** Live batches wait until the replay has told what was before them. Resolves when the signal aborts. */
@@ -117,6 +117,8 @@ async function readLive(endpoints: RankEventEndpoints, { topic, see, signal }: {
     await subscription.close();
   }
 }
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(messageOf(error)));
 
 const toMessage = (batch: EngineBatch): Message => ({ rank: batch.rank ?? 0, batch, reason: null });
 

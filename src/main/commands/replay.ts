@@ -4,6 +4,7 @@ import type { ReplayedRequest } from '../../app/replay-trace.ts';
 import { parseTrace } from '../../core/evidence/parse-trace.ts';
 import { mooncakeBlockTokens } from '../../core/evidence/parse-mooncake.ts';
 import type { ReplaySummary } from '../../core/evidence/replay-summary.ts';
+import { replaySpeed } from '../../core/evidence/replay-speed.ts';
 import { summarizeReplay } from '../../core/evidence/replay-summary.ts';
 import type { Trace } from '../../core/evidence/trace.ts';
 import { parentAffinities, placementModes } from '../../core/placement/placement.ts';
@@ -34,7 +35,7 @@ interface Flags {
   readonly engineKvTokens: number;
   readonly contextLength: number;
   readonly dpSize: number;
-  readonly speed: number;
+  readonly speed: number | 'auto';
 }
 
 const examples = `
@@ -44,8 +45,12 @@ Examples:
   $ kinroute replay trace.jsonl.gz --router http://127.0.0.1:8080 --speed 1     against a running router, in real time
 The format is told from the file: Mooncake JSONL, a Claude Code tree, Dynamo's request trace; each also as .gz.
 --speed divides the arrival times and multiplies the simulated engines' rates, so that load stays what was recorded:
-times in the result are then shorter than real ones by that factor, as far as this machine keeps up.
+times in the result are then shorter than real ones by that factor, as far as this machine keeps up. auto takes about
+a minute, or as long as one machine needs for that many tokens. A turn of a session waits for the turn before it.
 Exit code 1 when a request failed.`;
+
+/** Above this the load generator was behind its plan, and the run says little about latency. */
+const tooLateMs = 1_000;
 
 export function registerReplay(program: Command): void {
   const command = program
@@ -61,7 +66,8 @@ export function registerReplay(program: Command): void {
     .option('--max-concurrency <n>', 'requests on their way at once; further ones wait', wholeNumber(1, 100_000), 256)
     .option('--max-output-tokens <n>', 'longest answer that is asked for, however long the recorded one', wholeNumber(1, 1_000_000), 1_024)
     .option('--trace-block-size <tokens>', 'tokens that one id of a Mooncake row stands for', wholeNumber(1, 65_536), mooncakeBlockTokens);
-  addEngineFlags(command, { ...upDefaults, pageSize: 16, speed: 20 })
+  addEngineFlags(command, { ...upDefaults, pageSize: 16 })
+    .option('--speed <factor>', 'how much faster than recorded requests arrive: a number, or auto for about a minute', speed, 'auto')
     .option('--engine-speed <factor>', "the engines' factor where it is not to be that of the arrivals (--speed)", positiveNumber)
     .option('--log-level <level>', `what goes to standard error: ${logLevels.join(', ')}`, oneOf(logLevels), 'warn')
     .option('--json', 'print the summary as one JSON object')
@@ -69,13 +75,18 @@ export function registerReplay(program: Command): void {
     .action(action(replay));
 }
 
+const speed = (text: string): number | 'auto' => (text === 'auto' ? 'auto' : positiveNumber(text));
+
 async function replay(file: string, flags: Flags): Promise<void> {
   const trace = await readTrace(file, flags);
+  const factor = flags.speed === 'auto' ? replaySpeed(trace, flags.maxOutputTokens) : flags.speed;
+  process.stderr.write(`kinroute: ${trace.requests.length} requests of ${trace.name} (${trace.format}) at ${factor} times their speed\n`);
   const startedAt = performance.now();
-  const requests = await replayLive(trace, optionsOf(flags), createLog('replay', flags.logLevel), progress(trace.requests.length));
-  const summary = { ...summarizeReplay(requests.map(({ outcome }) => outcome)), lateMsMax: Math.round(latest(requests)) };
-  process.stdout.write(flags.json === true ? `${JSON.stringify(summary)}\n` : readable(trace, flags, summary));
-  process.stderr.write(`kinroute: took ${((performance.now() - startedAt) / 1_000).toFixed(1)} s at speed ${flags.speed}, requests were sent at most ${summary.lateMsMax} ms late\n`);
+  const requests = await replayLive(trace, optionsOf(flags, factor), createLog('replay', flags.logLevel), progress(trace.requests.length));
+  const summary = { ...summarizeReplay(requests.map(({ outcome }) => outcome)), speed: factor, lateMsMax: Math.round(latest(requests)) };
+  process.stdout.write(flags.json === true ? `${JSON.stringify(summary)}\n` : readable(trace, flags.mode, summary));
+  process.stderr.write(`kinroute: took ${((performance.now() - startedAt) / 1_000).toFixed(1)} s, requests were sent at most ${summary.lateMsMax} ms late\n`);
+  if (summary.lateMsMax > tooLateMs) process.stderr.write('kinroute: this machine did not keep up, so times are its own more than the router\'s: lower --speed or raise --max-concurrency\n');
   for (const [message, times] of Object.entries(summary.errorMessages)) process.stderr.write(`kinroute: ${times} failed: ${message}\n`);
   if (summary.errors > 0) process.exitCode = exitCodes.failed;
 }
@@ -86,15 +97,15 @@ async function readTrace(file: string, flags: Flags): Promise<Trace> {
   return { ...trace, requests: trace.requests.slice(0, flags.limit) };
 }
 
-function optionsOf(flags: Flags): Parameters<typeof replayLive>[1] {
-  const { engines, routers, pageSize, engineKvTokens, contextLength, dpSize, speed } = flags;
+function optionsOf(flags: Flags, factor: number): Parameters<typeof replayLive>[1] {
+  const { engines, routers, pageSize, engineKvTokens, contextLength, dpSize } = flags;
   return {
-    speed,
+    speed: factor,
     maxOutputTokens: flags.maxOutputTokens,
     maxConcurrency: flags.maxConcurrency,
     policy: { mode: flags.mode, parentAffinity: flags.parentAffinity },
     router: flags.router ?? null,
-    pool: { engines, routers, pageSize, engineKvTokens, contextLength, dpSize, speed: flags.engineSpeed ?? speed, blockSize: flags.blockSize ?? null },
+    pool: { engines, routers, pageSize, engineKvTokens, contextLength, dpSize, speed: flags.engineSpeed ?? factor, blockSize: flags.blockSize ?? null },
     signal: abortOnSignal(),
   };
 }
@@ -108,10 +119,10 @@ const progress =
     if (done % step === 0 || done === total) process.stderr.write(`${done}/${total} done${failed > 0 ? `, ${failed} failed` : ''}\n`);
   };
 
-function readable(trace: Trace, flags: Flags, summary: ReplaySummary): string {
+function readable(trace: Trace, mode: string, summary: ReplaySummary & { readonly speed: number }): string {
   const counts = (of: Readonly<Record<string, number>>): string => Object.entries(of).map(([name, count]) => `${name} ${count}`).join(', ');
   return [
-    `${trace.name} (${trace.format}), mode ${flags.mode}, speed ${flags.speed}`,
+    `${trace.name} (${trace.format}), mode ${mode}, ${summary.speed} times its speed`,
     `  requests   ${summary.requests}, ${summary.errors} failed, in ${(summary.durationMs / 1_000).toFixed(1)} s`,
     `  prompt     ${summary.promptTokens} tokens, ${summary.cachedTokens} of them cached: hit rate ${(summary.hitRate * 100).toFixed(1)} %`,
     `  computed   ${summary.computedPrefillTokens} tokens`,

@@ -56,7 +56,7 @@ async function fetched(url: string, path: string): Promise<Fields> {
   }
 }
 
-const text = (value: unknown): string => (value === null || value === undefined ? '-' : String(value));
+const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '-');
 const inner = (fields: Fields, name: string): Fields => {
   const value = fields[name];
   return isObject(value) ? value : {};

@@ -120,6 +120,7 @@ describe('decodeBatch', () => {
     ['bytes behind the value', Uint8Array.from([...pack([1.5, [], 0]), 0])],
     ['a list that claims four billion members', Uint8Array.of(0xdd, 0xff, 0xff, 0xff, 0xff)],
     ['long lists within lists', Uint8Array.from(Array.from({ length: 60_000 }, (_, at) => [0xdc, 0xff, 0xff][at % 3] ?? 0))],
+    ['lists within lists within lists', Uint8Array.from(Array.from({ length: 50_000 }, (_, at) => (at === 49_999 ? 0xc0 : 0x91)))],
     ['text that claims four gigabytes', Uint8Array.of(0xdb, 0xff, 0xff, 0xff, 0xff, 0x61)],
     ['a map that would set a prototype', pack([1.5, [new Map([['a', 1]])], 0]).fill(0xc1, 10)],
   ])('%s is one unreadable batch that still counts its number', (_, payload) => {

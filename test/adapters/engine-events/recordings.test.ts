@@ -94,7 +94,7 @@ describe.skipIf(!haveShared)('all recordings beside the checkout (skipped where 
     it(`SGLang ${version}: every message is read whole`, () => {
       for (const file of eventsOf(version)) {
         const messages = readRecording(read(pathOf(version, file)));
-        expect([file, messages.length > 0, messages.flatMap(({ batch, reason }) => (batch === null ? [reason] : batch.invalid))]).toEqual([file, true, []]);
+        expect([file, messages.length > 0, messages.flatMap(({ batch, reason }): readonly string[] => (batch === null ? [reason ?? ''] : batch.invalid))]).toEqual([file, true, []]);
       }
     });
   }

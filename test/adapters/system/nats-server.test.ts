@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startNatsServer } from '../../../src/adapters/system/nats-server.ts';
 import { parseServerHello } from '../../../src/adapters/system/nats-server-hello.ts';
+import { containing } from '../../support/nats-requests.ts';
 import { silentLog } from '../../support/nats-server.ts';
 
 const root = resolve(fileURLToPath(new URL('../../..', import.meta.url)));
@@ -61,40 +62,46 @@ describe('a nats-server of our own', () => {
     await once(taken, 'listening');
     const address = taken.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    await expect(startNatsServer({ port }, silentLog)).rejects.toMatchObject({ code: 'port-in-use', message: expect.stringContaining(String(port)) });
+    await expect(startNatsServer({ port }, silentLog)).rejects.toMatchObject({ code: 'port-in-use', message: containing(String(port)) });
     taken.close();
   });
 
   it('a configuration that the server refuses is bad-config, with what the server said', async () => {
     const configFile = join(home, 'broken.conf');
     writeFileSync(configFile, 'jetstream { nonsense: 1 }\n');
-    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: expect.stringContaining('nonsense') });
+    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: containing('nonsense') });
   });
 
   it('a server without JetStream is refused and not left running', async () => {
     const configFile = join(home, 'plain.conf');
     writeFileSync(configFile, 'max_payload: 1MB\n');
-    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: expect.stringContaining('JetStream') });
+    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: containing('JetStream') });
   });
 
   it('a program that is not there is nats-server-missing', async () => {
     await expect(startNatsServer({ binary: join(home, 'nothing') }, silentLog)).rejects.toMatchObject({ code: 'nats-server-missing' });
   });
 
-  it('does not outlive the process that started it', async () => {
+  it.each([
+    ['exits', 'process.exit(0)'],
+    ['is ended by SIGTERM', "process.kill(process.pid, 'SIGTERM')"],
+  ])('neither the server nor its temporary data outlive a process that %s', async (_how, end) => {
     const script = `
       import { startNatsServer } from ${JSON.stringify(join(root, 'src/adapters/system/nats-server.ts'))};
-      const log = { debug() {}, info() {}, warn() {}, error() {} };
-      const server = await startNatsServer({ storeDir: ${JSON.stringify(join(home, 'store'))} }, log);
-      process.stdout.write(String(server.port) + '\\n', () => process.exit(0));`;
+      const log = { debug() {}, info: (fields) => console.log(JSON.stringify(fields)), warn() {}, error() {} };
+      await startNatsServer({}, log);
+      process.stdout.write('', () => ${end});`;
     const file = join(home, 'starts.mts');
     writeFileSync(file, script);
     const child = spawn(process.execPath, ['--import', 'tsx', file], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
     let out = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
     await once(child, 'close');
-    expect(Number(out)).toBeGreaterThan(0);
-    expect(await answers(Number(out))).toBe(false);
+    const started: unknown = JSON.parse(out);
+    expect(started).toMatchObject({ url: containing('nats://127.0.0.1:'), storeDir: containing('kinroute-nats-') });
+    const { url, storeDir } = started as { readonly url: string; readonly storeDir: string };
+    expect(await answers(Number(new URL(url).port))).toBe(false);
+    expect(existsSync(storeDir)).toBe(false);
   });
 
   it('what else answers on a port is no hello', () => {

@@ -86,7 +86,7 @@ class PlainEngine {
     const parent = from === 0 ? null : (names[from - 1] ?? null);
     names.slice(from).forEach((name, index) => {
       const at = from + index;
-      const page = this.#pages.get(name) ?? { name, parent: at === 0 ? null : (names[at - 1] ?? null), path: path.slice(0, at + 1), salt, copies: new Map() };
+      const page = this.#pages.get(name) ?? { name, parent: at === 0 ? null : (names[at - 1] ?? null), path: path.slice(0, at + 1), salt, copies: new Map<StorageTier, number>() };
       page.copies.set(tier, this.#kind === 'vllm' ? (page.copies.get(tier) ?? 0) + 1 : 1);
       this.#pages.set(name, page);
     });

@@ -147,6 +147,22 @@ describe('the radix index', () => {
     expect(index.blocks).toBe(0);
   });
 
+  it('a rank whose blocks came and went many times is cleared of all and only its own', () => {
+    const index = new RadixIndex();
+    index.apply(w2, stored([5, 6, 7]));
+    for (let turn = 0; turn < 400; turn++) {
+      index.apply(w1, stored([turn, 1, 2]));
+      index.apply(w1, stored([5, 6]));
+      if (turn % 4 !== 0) index.apply(w1, removed(chain(turn, 1, 2)));
+      index.apply(w1, removed(lastOf(5, 6)));
+    }
+    // A hundred chains of three blocks, and the first block of 5-6.
+    expect(index.blocksHeld(w1)).toBe(301);
+    index.removeRank(w1);
+    expect([index.blocks, index.storedSets]).toEqual([3, 0]);
+    expect(sorted(index.overlaps(chain(5, 6, 7)))).toEqual([['w2/0', 3]]);
+  });
+
   it('an empty prompt overlaps with nothing', () => {
     const index = new RadixIndex();
     index.apply(w1, stored([1]));

@@ -16,9 +16,9 @@ import type { SequenceHashes } from '../../../../src/core/identity/sequence-hash
 import type { KvBatch, KvEvent } from '../../../../src/core/kv-stream/kv-event.ts';
 import { RouterError } from '../../../../src/core/router-error.ts';
 import { load, placed, registration } from '../../../support/nats-fixtures.ts';
-import { bytesOf, engineRequest, rank0 } from '../../../support/nats-requests.ts';
+import { bytesOf, engineRequest, rank0, withCode } from '../../../support/nats-requests.ts';
 
-const badRequest = expect.objectContaining({ code: 'bad-request' });
+const badRequest = withCode('bad-request');
 const json = (value: unknown): Uint8Array => bytesOf(JSON.stringify(value));
 
 const someHashes = fc.array(fc.tuple(fc.integer(), fc.integer()), { maxLength: 5 }).map((pairs) => Int32Array.from(pairs.flat()) as SequenceHashes);
