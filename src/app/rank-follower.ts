@@ -110,10 +110,12 @@ export class RankFollower {
     }
   }
 
-  /** No replay told of the past. Only with the very first batch there was none. */
+  /** No replay told of a past. With the very first batch there was none; else it is asked for, where anybody answers. */
   #first(batch: EngineBatch): void {
+    const { partial } = this.#epoch;
+    if (batch.seq > 0 && !partial) return this.#catchUp({ from: 0, behind: batch });
     if (batch.seq > 0) this.#lose(batch.seq);
-    else if (this.#epoch.partial) this.#epoch = this.#begin({ partial: false });
+    else if (partial) this.#epoch = this.#begin({ partial: false });
     this.#apply(batch);
   }
 
@@ -123,7 +125,6 @@ export class RankFollower {
     this.#following.log.info({ ...this.#following.id, seq: batch.seq }, 'engine-restarted');
     this.#epoch = this.#begin({ partial: false });
     if (batch.seq === 0) return this.#apply(batch);
-    this.#cursor.resumeAt(0);
     this.#catchUp({ from: 0, behind: batch });
   }
 

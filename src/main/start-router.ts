@@ -52,7 +52,7 @@ export const routerDefaults: Omit<RouterOptions, 'nats' | 'mode'> = {
   name: null,
   host: '127.0.0.1',
   port: 0,
-  parentAffinity: 'siblings',
+  parentAffinity: 'off',
   retries: 2,
   tokenizer: null,
   bodyLimitBytes: 8 * 1024 * 1024,

@@ -38,7 +38,7 @@ export const upDefaults: UpOptions = {
   engineUrls: [],
   routers: 1,
   mode: 'event',
-  parentAffinity: 'siblings',
+  parentAffinity: 'off',
   host: '127.0.0.1',
   port: 0,
   nats: null,

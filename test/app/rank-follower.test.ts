@@ -97,6 +97,18 @@ describe('an agent starting', () => {
     expect(follower.snapshot().partial).toBe(true);
   });
 
+  it('with an engine that had nothing yet asks again where the first batches slip by', async () => {
+    let asks = 0;
+    const { follower, told, asked } = follow(() => (asks++ === 0 ? [] : range(0, 3)));
+    await follower.start();
+    follower.receive(nth(2));
+    follower.receive(nth(3));
+    follower.receive(nth(4));
+    await settled();
+    expect(asked).toEqual([0, 0]);
+    expect(heldBy(told)).toEqual({ epoch: 'e0', blocks: 4 });
+  });
+
   it('E41: is partial also where no replay answers', async () => {
     const { follower } = follow(() => null);
     await follower.start();

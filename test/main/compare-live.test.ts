@@ -11,7 +11,7 @@ describe('a small comparison on real parts', () => {
   it('shows one copy under affinity, one a child under events, one on a lone worker, in the printed shape', async () => {
     const plans = planCells(matrix);
     let done = 0;
-    const comparison = await compareLive(plans, { pool: {}, seed: 1, maxNewTokens: 4, gapMs: 0, signal: new AbortController().signal }, silentLog, () => done++);
+    const comparison = await compareLive(plans, { pool: { speed: 0.25 }, seed: 1, maxNewTokens: 4, gapMs: 0, signal: new AbortController().signal }, silentLog, () => done++);
     expect(comparison.failures).toEqual([]);
     expect(done).toBe(4);
     const { cells, summary } = JSON.parse(comparisonJson(comparison)) as { cells: Record<string, unknown>[]; summary: Record<string, unknown>[] };
@@ -27,7 +27,7 @@ describe('a small comparison on real parts', () => {
 
   it('shows with a prefix longer than a prefill step what the reports on real GPUs show', async () => {
     const plans = planCells({ ...matrix, prefixes: [16_384] });
-    const comparison = await compareLive(plans, { pool: { speed: 4 }, seed: 2, maxNewTokens: 4, gapMs: 0, signal: new AbortController().signal }, silentLog, () => {});
+    const comparison = await compareLive(plans, { pool: {}, seed: 2, maxNewTokens: 4, gapMs: 0, signal: new AbortController().signal }, silentLog, () => {});
     expect(surprises(comparison.cells)).toEqual([]);
   });
 });

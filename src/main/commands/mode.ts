@@ -67,7 +67,7 @@ async function throughNats(servers: string, wanted: PlacementMode | undefined, f
     if (!isChange(wanted, flags)) return now;
     const mode = wanted ?? now?.mode;
     if (mode === undefined) throw new RouterError('bad-config', 'no mode was set for all routers yet: give one with --parent-affinity');
-    const policy: LivePolicy = { mode, parentAffinity: flags.parentAffinity ?? now?.parentAffinity ?? 'siblings' };
+    const policy: LivePolicy = { mode, parentAffinity: flags.parentAffinity ?? now?.parentAffinity ?? 'off' };
     await config.put(policy);
     return policy;
   } finally {

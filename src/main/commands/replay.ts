@@ -58,7 +58,7 @@ export function registerReplay(program: Command): void {
     .description('send a recorded workload through a router, at its own times')
     .argument('<file>', 'the trace')
     .option('--mode <mode>', `placement mode: ${placementModes.join(', ')}`, oneOf(placementModes), 'event')
-    .option('--parent-affinity <kind>', `how affinity places a new child session: ${parentAffinities.join(', ')}`, oneOf(parentAffinities), 'siblings')
+    .option('--parent-affinity <kind>', `how affinity places a new child session: ${parentAffinities.join(', ')}`, oneOf(parentAffinities), upDefaults.parentAffinity)
     .option('--engines <n>', 'simulated engines of the pool that is started for it', wholeNumber(1, 256), 4)
     .option('--routers <n>', 'routers of that pool, used in turn', wholeNumber(1, 64), 1)
     .option('--router <url>', 'a router that is already there, instead; it is switched to --mode')
