@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** One figure of a bench. `reference`: what was measured beside ours in the same run, null where nothing was. */
 export interface BenchCell {
   readonly name: string;
@@ -20,4 +22,11 @@ export const oursAlone = (name: string, ours: number, unit: string): BenchCell =
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[sorted.length >> 1] ?? Number.NaN;
+}
+
+/** Never aborts; any number of requests may listen to it at once. */
+export function unendingSignal(): AbortSignal {
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
+  return signal;
 }

@@ -1,8 +1,8 @@
-import { planCells } from '../src/core/evidence/comparison-plan.ts';
+import { fanOutMatrix, planCells } from '../src/core/evidence/comparison-plan.ts';
 import { summarizeCells, type CellSummary } from '../src/core/evidence/comparison-summary.ts';
 import { compareLive } from '../src/main/compare-live.ts';
 import { createLog } from '../src/main/create-log.ts';
-import type { Bench, BenchCell } from './bench.ts';
+import { unendingSignal, type Bench, type BenchCell } from './bench.ts';
 
 const trials = 3;
 const speed = 1;
@@ -27,16 +27,8 @@ function figures(row: CellSummary, alone: CellSummary | undefined): BenchCell[] 
 export const bench: Bench = {
   about: 'the fan-out matrix B1, B2, C2 at the modelled speed, three trials a cell, each row beside C2',
   async run(progress) {
-    const plans = planCells({
-      fanOuts: [2, 4, 8],
-      prefixes: [16_384, 32_768],
-      suffixTokens: 64,
-      workers: 'auto',
-      modes: ['affinity', 'event', 'predicted'],
-      arrivals: ['burst'],
-      trials,
-    });
-    const options = { pool: { speed }, seed: 1, maxNewTokens: 8, gapMs: 0, signal: new AbortController().signal };
+    const plans = planCells({ ...fanOutMatrix, trials });
+    const options = { pool: { speed }, seed: 1, maxNewTokens: 8, gapMs: 0, signal: unendingSignal() };
     const { cells, failures } = await compareLive(plans, options, createLog('bench', 'warn'), (cell, done) => progress(`${done}/${plans.length} ${cell.label} ${cell.mode}`));
     if (failures.length > 0) throw new Error(`not measured: ${failures.join('; ')}`);
     const rows = summarizeCells(cells);

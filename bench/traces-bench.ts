@@ -6,7 +6,7 @@ import { summarizeReplay, type ReplaySummary } from '../src/core/evidence/replay
 import type { LivePolicy, PlacementMode } from '../src/core/placement/placement.ts';
 import { createLog } from '../src/main/create-log.ts';
 import { replayLive } from '../src/main/replay-live.ts';
-import type { Bench, BenchCell } from './bench.ts';
+import { unendingSignal, type Bench, type BenchCell } from './bench.ts';
 
 const traces = new URL('../../shared/traces/', import.meta.url);
 const files = ['claude-code/trace_0291.json', 'mooncake/mooncake_trace_1000.jsonl'] as const;
@@ -17,7 +17,7 @@ async function replayed(file: string, policy: LivePolicy): Promise<ReplaySummary
   const { name, text } = await readTraceText(new URL(file, traces).pathname);
   const trace = parseTrace(text, name, 512);
   const speed = replaySpeed(trace, maxOutputTokens);
-  const options = { speed, maxOutputTokens, maxConcurrency: 256, policy, router: null, pool: { engines: 4, pageSize: 16, speed }, signal: new AbortController().signal };
+  const options = { speed, maxOutputTokens, maxConcurrency: 256, policy, router: null, pool: { engines: 4, pageSize: 16, speed }, signal: unendingSignal() };
   const summary = summarizeReplay((await replayLive(trace, options, createLog('bench', 'warn'), () => undefined)).map(({ outcome }) => outcome));
   if (summary.errors > 0) throw new Error(`${file}, ${policy.mode}: ${summary.errors} requests failed`);
   return summary;

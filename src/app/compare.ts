@@ -50,10 +50,19 @@ export async function compare(plans: readonly CellPlan[], options: CellOptions, 
     failures: inOrder.flatMap(failuresOf),
   };
 
+  /** A throw-away fan-out over all workers: what a pool's first requests pay for connections is no cell's. */
+  async function warmUp([first]: readonly CellPlan[], deployment: Deployment): Promise<void> {
+    if (first === undefined) return;
+    await switchPolicy(deployment.admin, { mode: 'round-robin', parentAffinity: 'off' }, deps.clock, signal);
+    const plan: CellPlan = { ...first, label: 'warm-up', mode: 'round-robin', fanOut: 2 * first.workers, prefixTokens: 1_024, arrival: 'burst', trial: 0 };
+    await runCell(plan, options, { deployment, clock: deps.clock }, signal);
+  }
+
   async function runOnPool(mine: readonly CellPlan[], deployment: Deployment): Promise<void> {
     signal.throwIfAborted();
     const recorder = await PlacementRecorder.start(deployment.placements);
     try {
+      await warmUp(mine, deployment);
       for (const plan of mine) {
         await switchPolicy(deployment.admin, { mode: plan.mode, parentAffinity: plan.parentAffinity }, deps.clock, signal);
         await untilIdle(deployment.admin, deps.clock, signal);

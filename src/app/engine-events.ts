@@ -4,8 +4,8 @@ import type { EngineEventSource, RankEventEndpoints } from '../ports/engine.ts';
 import type { Closable, KvPublisher } from '../ports/kv-bus.ts';
 import type { Log } from '../ports/log.ts';
 import type { BlockTree } from './rank-epoch.ts';
-import { RankFollower } from './rank-follower.ts';
-import { withoutCollisions } from './replay-collisions.ts';
+import { RankEvents } from './rank-events.ts';
+import { withoutCollisions } from './replay-ports.ts';
 
 export interface EngineEventsDeps {
   readonly source: EngineEventSource;
@@ -27,7 +27,7 @@ export class EngineEvents {
   readonly #deps: EngineEventsDeps;
   readonly #endpoints: readonly RankEventEndpoints[];
   readonly #topic: string;
-  readonly #ranks = new Map<DpRank, RankFollower>();
+  readonly #ranks = new Map<DpRank, RankEvents>();
   readonly #invalid = new Map<string, number>();
   #subscription: Closable | null = null;
 
@@ -35,7 +35,7 @@ export class EngineEvents {
     this.#deps = deps;
     this.#topic = of.topic;
     this.#endpoints = withoutCollisions(of.endpoints, deps.log);
-    for (const endpoints of this.#endpoints) this.#ranks.set(endpoints.rank, this.#follower(of, endpoints));
+    for (const endpoints of this.#endpoints) this.#ranks.set(endpoints.rank, this.#eventsOf(of, endpoints));
   }
 
   /** Subscribes (at first, so that nothing falls between), then learns what was stored before; resolves when every rank is whole, or known to be partial. */
@@ -47,7 +47,7 @@ export class EngineEvents {
       },
       invalid: (rank, reason) => this.#countInvalid(rank, reason),
     });
-    await Promise.all([...this.#ranks.values()].map((follower) => follower.start()));
+    await Promise.all([...this.#ranks.values()].map((rank) => rank.start()));
   }
 
   /** Null: no such rank, or one without events. */
@@ -67,14 +67,14 @@ export class EngineEvents {
 
   async close(): Promise<void> {
     await this.#subscription?.close();
-    await Promise.all([...this.#ranks.values()].map((follower) => follower.close()));
+    await Promise.all([...this.#ranks.values()].map((rank) => rank.close()));
   }
 
-  #follower({ pool, worker }: EngineEventsOf, endpoints: RankEventEndpoints): RankFollower {
+  #eventsOf({ pool, worker }: EngineEventsOf, endpoints: RankEventEndpoints): RankEvents {
     const { source, kv, newEpoch, newTree, log } = this.#deps;
     const id: RankId = { worker, rank: endpoints.rank };
     const replay = async (from: number, signal: AbortSignal): ReturnType<EngineEventSource['replay']> => (endpoints.replayEndpoint === null ? null : source.replay(endpoints, from, signal));
-    return new RankFollower({ id, newTree, newEpoch, publish: (batch) => kv.publish(pool, id, batch), replay, log });
+    return new RankEvents({ id, newTree, newEpoch, publish: (batch) => kv.publish(pool, id, batch), replay, log });
   }
 
   /** Told once a reason and power of ten, so that a broken engine does not fill the log. */

@@ -1,18 +1,22 @@
 import { PageTree } from '../core/kv-stream/page-tree.ts';
 import type { DpRank, Epoch, PoolId, WorkerId } from '../core/identity/ids.ts';
-import type { WorkerRegistration } from '../core/identity/registration.ts';
+import type { EventSource, WorkerRegistration } from '../core/identity/registration.ts';
 import { messageOf } from '../core/router-error.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineClient, EngineDescription, EngineEventSource } from '../ports/engine.ts';
 import type { Closable, ControlHandler, ControlServer, KvPublisher } from '../ports/kv-bus.ts';
 import type { Log } from '../ports/log.ts';
-import type { RequestServer, ServedRequests } from '../ports/request-transport.ts';
+import type { EngineRequest, RequestServer, ServedRequests } from '../ports/request-transport.ts';
 import type { LoadPublisher, Registered, WorkerRegistry } from '../ports/worker-registry.ts';
 import { EngineEvents } from './engine-events.ts';
 import { EventSilence } from './event-silence.ts';
 import { LoadReporter } from './load-reporter.ts';
 import { passRequest } from './pass-request.ts';
+import type { PassOutcome } from './pass-request.ts';
 import { tokenizeAtEngine } from './tokenize-at-engine.ts';
+
+/** Of a request's body: a token of text or a token id seldom takes more. */
+const mostBytesAToken = 16;
 
 export interface ServeEngineDeps {
   readonly engine: EngineClient;
@@ -61,9 +65,14 @@ export class EngineLife {
     this.#newTree = pageTrees(description, options);
     const { engine, loads, clock, log } = deps;
     const { pool, worker, loadPeriodMs: periodMs } = options;
-    this.#silence = new EventSilence({ log, liveBatchesOf: (rank) => this.#events?.liveBatchesOf(rank) ?? null });
+    this.#silence = new EventSilence({ worker, log, liveBatchesOf: (rank) => this.#events?.liveBatchesOf(rank) ?? null });
     const heldBlocks = (rank: DpRank): number => this.#events?.heldBlocks(rank) ?? 0;
     this.#reporter = new LoadReporter({ pool, worker, ranks: description.ranks, periodMs }, { engine, loads, clock, log, heldBlocks, onGone });
+  }
+
+  /** How KV events are followed, or why not. */
+  get eventSource(): EventSource {
+    return this.#registration.events;
   }
 
   /**
@@ -95,17 +104,19 @@ export class EngineLife {
     };
     this.#control = await control.serve(pool, worker, handler);
     await events?.start();
-    this.#served = await requests.serve(pool, worker, ranks, passRequest({ engine, clock, ranks, onEnd: (rank, outcome) => this.#ended(rank, outcome) }));
+    this.#served = await requests.serve(pool, worker, ranks, passRequest({ engine, clock, ranks, onEnd: (...end) => this.#ended(...end) }));
   }
 
-  #ended(rank: DpRank, outcome: 'answered' | 'failed'): void {
+  #ended(rank: DpRank, outcome: PassOutcome, request: EngineRequest): void {
     this.#reporter.nudge();
-    if (outcome === 'answered') this.#silence.answered(rank, this.#deps.clock.nowMs());
+    // A prompt that fills no page brings no event.
+    const fillsPage = request.body.length >= this.#description.pageSize * mostBytesAToken;
+    if (outcome === 'answered' && fillsPage) this.#silence.answered(rank, this.#deps.clock.nowMs());
   }
 
   #newEvents(): EngineEvents | null {
     const { events } = this.#description;
-    if ('why' in events) return null;
+    if ('why' in events || this.#registration.events.kind === 'none') return null;
     const { source, kv, newEpoch, log } = this.#deps;
     const { pool, worker } = this.#options;
     return new EngineEvents({ pool, worker, endpoints: events.ranks, topic: events.topic }, { source, kv, newEpoch, newTree: this.#newTree, log });
@@ -140,8 +151,14 @@ function pageTrees({ kind, pageSize, bigram }: EngineDescription, { pool, blockS
   return newTree;
 }
 
+/** Blocks over pairs of tokens name no prompt that a router hashes: such an engine serves by load and prediction. */
+function eventSourceOf({ events, bigram }: EngineDescription): EventSource {
+  if ('why' in events) return { kind: 'none', why: events.why };
+  return bigram ? { kind: 'none', why: 'its pages are over pairs of tokens (EAGLE), which routers do not hash' } : { kind: 'zmq' };
+}
+
 function registrationOf(description: EngineDescription, { engineUrl, pool, worker, blockSize }: ServeEngineOptions, life: Epoch): WorkerRegistration {
-  const { kind, version, models, ranks, pageSize, contextLength, vocabSize, maxRunningRequests, capacityTokens, events } = description;
+  const { kind, version, models, ranks, pageSize, contextLength, vocabSize, maxRunningRequests, capacityTokens, tokenizerPath, unnamedInEvents } = description;
   return {
     v: 1,
     pool,
@@ -158,7 +175,9 @@ function registrationOf(description: EngineDescription, { engineUrl, pool, worke
     vocabSize,
     maxRunningRequests,
     capacityTokens,
-    events: 'why' in events ? { kind: 'none', why: events.why } : { kind: 'zmq' },
+    tokenizerPath,
+    events: eventSourceOf(description),
+    unnamedInEvents,
     draining: false,
   };
 }

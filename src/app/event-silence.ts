@@ -1,10 +1,11 @@
-import type { DpRank } from '../core/identity/ids.ts';
+import type { DpRank, WorkerId } from '../core/identity/ids.ts';
 import type { Log } from '../ports/log.ts';
 
 /** Longer than an engine keeps events back: it tells them after a prefill, or when it is idle. */
 const silenceMs = 10_000;
 
 export interface EventSilenceDeps {
+  readonly worker: WorkerId;
   readonly log: Log;
   /** Batches that came over the rank's event socket; null for a rank without events. */
   readonly liveBatchesOf: (rank: DpRank) => number | null;
@@ -23,7 +24,7 @@ export class EventSilence {
     this.#deps = deps;
   }
 
-  /** A request was answered by this rank. Says so once where 10 s of them brought no event. */
+  /** A request that must have filled a page was answered by this rank. Says so once where 10 s of them brought no event. */
   answered(rank: DpRank, nowMs: number): void {
     const sinceMs = this.#since.get(rank) ?? (this.#since.has(rank) ? null : nowMs);
     this.#since.set(rank, sinceMs);
@@ -32,6 +33,6 @@ export class EventSilence {
     if (nowMs - sinceMs < silenceMs) return;
     this.#since.set(rank, null);
     const wayOut = 'is its KV event port open to this agent? name the right one with --kv-endpoint';
-    this.#deps.log.error({ rank, silentMs: Math.round(nowMs - sinceMs), wayOut }, 'engine-sends-no-kv-events');
+    this.#deps.log.error({ worker: this.#deps.worker, rank, silentMs: Math.round(nowMs - sinceMs), wayOut }, 'engine-sends-no-kv-events');
   }
 }

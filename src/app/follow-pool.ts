@@ -9,11 +9,11 @@ import type { LoadSnapshot } from '../core/load/load-snapshot.ts';
 import { RadixIndex } from '../core/prefix-index/radix-index.ts';
 import { maxRanks } from '../core/prefix-index/rank-numbers.ts';
 import type { FollowCounters } from './follow-counters.ts';
-import type { RankTrust } from './follow-rank.ts';
 import { RankFollow } from './follow-rank.ts';
 import type { SnapshotQueue } from './snapshot-queue.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import type { RankTrust } from '../ports/router-view.ts';
 
 /** What a pool's prompts go by. */
 export interface PoolState {
@@ -104,14 +104,14 @@ export class PoolFollow {
       rank.stop();
       ranks.delete(dpRank);
     }
-    this.#dropLoads(registration.worker);
+    this.#dropLoads((worker) => worker === registration.worker);
   }
 
   /** Takes the worker's blocks with it, those of ranks it never announced too. */
   remove(worker: WorkerId): void {
     for (const rank of this.#workers.get(worker)?.ranks.values() ?? []) rank.stop();
     this.#workers.delete(worker);
-    this.#dropLoads(worker);
+    this.#dropLoads((each) => each === worker);
     this.#state = this.#describe();
   }
 
@@ -132,8 +132,8 @@ export class PoolFollow {
 
   load(load: LoadSnapshot): void {
     const key = rankKey(load.id);
-    // A report may come before its worker's registration, so it is kept; but not without bound.
-    if (!this.#loads.has(key) && this.#loads.size >= maxRanks) return;
+    // A report may come before its worker's registration, so it is kept; but not without bound, and not of the gone.
+    if (!this.#loads.has(key) && this.#loads.size >= maxRanks) this.#dropLoads((worker) => !this.#workers.has(worker));
     this.#loads.set(key, { load, atMs: this.#deps.clock.nowMs() });
   }
 
@@ -177,8 +177,8 @@ export class PoolFollow {
     return rank;
   }
 
-  #dropLoads(worker: WorkerId): void {
-    for (const [key, { load }] of this.#loads) if (load.id.worker === worker) this.#loads.delete(key);
+  #dropLoads(isOf: (worker: WorkerId) => boolean): void {
+    for (const [key, { load }] of this.#loads) if (isOf(load.id.worker)) this.#loads.delete(key);
   }
 
   #describe(): PoolState {

@@ -6,14 +6,9 @@ import type { KvBatch, KvEvent, KvSnapshot } from '../core/kv-stream/kv-event.ts
 import { RankCursor } from '../core/kv-stream/rank-cursor.ts';
 import type { PrefixIndex } from '../core/prefix-index/prefix-index.ts';
 import type { Log } from '../ports/log.ts';
+import type { RankTrust } from '../ports/router-view.ts';
 import type { FollowCounters } from './follow-counters.ts';
 import type { SnapshotQueue } from './snapshot-queue.ts';
-
-/**
- * How far the event overlap of a rank can be believed. `partial`: its agent came too late to have seen everything
- * stored, so it holds at least what it is credited with. `untrusted`: batches are missing until a snapshot comes.
- */
-export type RankTrust = 'trusted' | 'untrusted' | 'partial' | 'without-events';
 
 /** Batches of one rank that may wait for a snapshot. */
 const maxBufferedBatches = 4_096;
@@ -80,6 +75,9 @@ export class RankFollow {
       case 'buffered':
         counters.droppedBatches += verdict.droppedBatches;
         return;
+      case 'joined':
+        this.#ask();
+        return;
       case 'gap':
         this.#missing(verdict.missingBatches);
         return;
@@ -97,7 +95,8 @@ export class RankFollow {
     this.#deps.index.removeRank(this.id);
     this.#partial = false;
     if (missingBatches === 0) this.#applyLive(batch);
-    else this.#missing(missingBatches);
+    // No gap: an agent that can't know all that is held leaves out batch 0, so that it is asked.
+    else this.#ask();
   }
 
   #missing(missingBatches: number): void {

@@ -1,4 +1,5 @@
 import type { EngineBatch } from '../core/kv-stream/engine-event.ts';
+import { reusableBlocks } from '../core/placement/overlap.ts';
 import type { EventAnswer, EventQuery } from './event-query.ts';
 import { RankInspection, type BatchOutcome, type RankInspectionOptions } from './inspect-rank.ts';
 
@@ -115,13 +116,12 @@ export class EventInspection {
     const { blockSize } = this.#options;
     const inspection = this.#ranks.get(rank);
     const blocks = query.unanswerable === null ? (inspection?.answer(query) ?? 0) : 0;
-    const page = inspection?.pageSize ?? blockSize;
-    const reusableTokens = Math.floor(Math.max(0, query.tokens.length - 1) / page) * page;
+    const pageSize = inspection?.pageSize ?? blockSize;
     return {
       tokens: query.tokens.length,
       rank,
       blocks,
-      reusableBlocks: Math.min(blocks, Math.floor(reusableTokens / blockSize)),
+      reusableBlocks: reusableBlocks(blocks, query.tokens.length, { pageSize, blockSize }),
       engineBlocks: query.engineTokens === null ? null : Math.floor(query.engineTokens / blockSize),
       unanswerable: query.unanswerable ?? inspection?.whyUntrusted ?? null,
     };

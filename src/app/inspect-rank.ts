@@ -32,7 +32,7 @@ export interface BatchOutcome {
   readonly heldBlocks: number;
 }
 
-export const untrustedOld = 'its stores name no tier, so this is SGLang 0.5.5 or older, whose hashes do not say where a page belongs: nothing is credited from them (a vLLM of early 2025 looks alike: --engine-kind vllm)';
+const untrustedOld = 'its stores name no tier, so this is SGLang 0.5.5 or older, whose hashes do not say where a page belongs: nothing is credited from them (a vLLM of early 2025 looks alike: --engine-kind vllm)';
 
 const pool = parsePoolId('inspected');
 type StoredEvent = Extract<EngineEvent, { kind: 'stored' }>;

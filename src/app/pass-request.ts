@@ -4,12 +4,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { EngineClient } from '../ports/engine.ts';
 import type { EngineRequest, RequestHandler } from '../ports/request-transport.ts';
 
+export type PassOutcome = 'answered' | 'refused' | 'failed';
+
 export interface PassRequestDeps {
   readonly engine: EngineClient;
   readonly clock: Clock;
   readonly ranks: readonly DpRank[];
-  /** An answer has come to its end, or failed: loads have changed. */
-  readonly onEnd: (rank: DpRank, outcome: 'answered' | 'failed') => void;
+  /** An answer has come to its end, was an error of the engine's own, or broke off: loads have changed. */
+  readonly onEnd: (rank: DpRank, outcome: PassOutcome, request: EngineRequest) => void;
 }
 
 const rankHeader = 'x-data-parallel-rank';
@@ -18,16 +20,16 @@ const rankHeader = 'x-data-parallel-rank';
 export function passRequest({ engine, clock, ranks, onEnd }: PassRequestDeps): RequestHandler {
   return async (rank, request, sink, signal) => {
     const within = deadline(request.deadlineMs, clock, signal);
-    let outcome: 'answered' | 'failed' = 'failed';
+    let outcome: PassOutcome = 'failed';
     try {
       const response = await engine.send(ranks.length > 1 ? toRank(request, rank) : request, within.signal);
       sink.head(response.status, response.headers);
       for await (const piece of response.body) await sink.data(piece);
       sink.end();
-      outcome = 'answered';
+      outcome = response.status < 400 ? 'answered' : 'refused';
     } finally {
       within.release();
-      onEnd(rank, outcome);
+      onEnd(rank, outcome, request);
     }
   };
 }

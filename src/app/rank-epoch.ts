@@ -1,5 +1,5 @@
 import type { Epoch, RankId } from '../core/identity/ids.ts';
-import { hashCount } from '../core/identity/sequence-hash.ts';
+import { hashCount, sliceHashes } from '../core/identity/sequence-hash.ts';
 import type { EngineEvent } from '../core/kv-stream/engine-event.ts';
 import type { KvBatch, KvEvent, KvSnapshot } from '../core/kv-stream/kv-event.ts';
 
@@ -11,6 +11,8 @@ export interface BlockTree {
   held(): number;
   snapshotRuns(): KvSnapshot['runs'];
   readonly counters: { readonly orphanedStores: number };
+  /** Stores that contradict the engine's description or what is known, in pages by reason. */
+  readonly refusals: ReadonlyMap<string, number>;
 }
 
 export interface EpochStart {
@@ -22,8 +24,20 @@ export interface EpochStart {
   readonly publish: (batch: KvBatch) => void;
 }
 
-/** Hashes a published batch carries before the next one begins: replays are told in few messages. */
+/** Hashes a published batch carries before the next one begins: replays are told in few messages, and none is too large for NATS. */
 const hashesABatch = 4_096;
+
+/** One prompt of a pool with small blocks can have more: its run goes on in a further event, from where it stopped. */
+function inPieces(event: KvEvent): readonly KvEvent[] {
+  if (event.kind === 'cleared' || hashCount(event.hashes) <= hashesABatch) return [event];
+  const { hashes } = event;
+  return Array.from({ length: Math.ceil(hashCount(hashes) / hashesABatch) }, (_, piece) => {
+    const start = piece * hashesABatch;
+    const part = sliceHashes(hashes, start, Math.min(start + hashesABatch, hashCount(hashes)));
+    if (event.kind === 'removed' || piece === 0) return { ...event, hashes: part };
+    return { ...event, parent: sliceHashes(hashes, start - 1, start), hashes: part };
+  });
+}
 
 /** One epoch of one rank: what it holds, and the batches told of it, with contiguous numbers. Begins with a clear. */
 export class RankEpoch {
@@ -48,6 +62,10 @@ export class RankEpoch {
   /** Pages stored below ones that were never seen: above 0 in an epoch that is not partial, something was missed. */
   get orphanedStores(): number {
     return this.#start.tree.counters.orphanedStores;
+  }
+
+  get refusals(): ReadonlyMap<string, number> {
+    return this.#start.tree.refusals;
   }
 
   /** The same blocks in a new epoch that is partial: the rank holds more than could be followed. */
@@ -81,10 +99,10 @@ export class RankEpoch {
   }
 
   #tell(events: readonly KvEvent[]): void {
-    for (const event of events) {
+    for (const event of events.flatMap(inPieces)) {
       this.#untold.push(event);
       this.#untoldHashes += event.kind === 'cleared' ? 0 : hashCount(event.hashes);
+      if (this.#untoldHashes >= hashesABatch) this.flush();
     }
-    if (this.#untoldHashes >= hashesABatch) this.flush();
   }
 }

@@ -12,7 +12,7 @@ import type { AskedRequest } from './route/asked-request.ts';
 import { placementRequestOf } from './route/asked-request.ts';
 import { engineBody } from './route/engine-body.ts';
 import type { BodyPlan } from './route/engine-body.ts';
-import { asRouterError, isBusy, mayGoElsewhere } from './route/failure.ts';
+import { asCancellation, asRouterError, isBusy, mayGoElsewhere } from './route/failure.ts';
 import { forwardedHeaders } from './route/forwarded-headers.ts';
 import { RequestPlacer } from './route/request-placer.ts';
 import type { PlacerDeps } from './route/request-placer.ts';
@@ -109,7 +109,10 @@ export class RouteRequest implements RequestRouter {
   async #attempt({ asked, lease, onPlaced, signal }: Journey, placement: PlacedPlacement): Promise<Attempt> {
     const { startedMs, pool } = asked;
     const run = new RequestRun({ request: placementRequestOf(asked, []), placement, blockSize: pool.blockSize, lease, startedMs }, this.#deps);
-    const cancelled = (): void => run.fail('cancelled', 'the client closed the connection', { beforeFirstByte: true });
+    const cancelled = (): void => {
+      const { code, message } = asCancellation(signal.reason);
+      run.fail(code, message, { beforeFirstByte: true });
+    };
     signal.addEventListener('abort', cancelled, { once: true });
     onPlaced(placement);
     try {
@@ -148,9 +151,11 @@ export class RouteRequest implements RequestRouter {
     return { endpoint, body, fields, requestId: client.id, registration: rank.registration, rank: id.rank, session: sessionByHeader ? (session?.session ?? null) : null };
   }
 
-  #ended({ session, sessionFinal, promptTokens, client }: AskedRequest, usage: Usage): void {
+  #ended({ session, sessionFinal, promptTokens, client, pool }: AskedRequest, usage: Usage): void {
     if (session !== null && sessionFinal) this.#deps.sessions.unbind(session.tenant, session.session);
-    if (promptTokens === null || usage.promptTokens === null || promptTokens === usage.promptTokens) return;
+    if (promptTokens === null || usage.promptTokens === null) return;
+    this.#deps.tokenizer.counted({ pool: pool.pool, ours: promptTokens, engines: usage.promptTokens });
+    if (promptTokens === usage.promptTokens) return;
     this.#deps.metrics.tokensDiffer();
     this.#deps.log.warn({ requestId: client.id, promptTokens, engine: usage.promptTokens }, 'prompt-tokens-differ');
   }

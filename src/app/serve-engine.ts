@@ -61,8 +61,8 @@ export class EngineAgent {
     this.#life = life;
     this.#move('serving');
     const { worker, pool } = this.#options;
-    const { version, kind, ranks, pageSize, events } = description;
-    this.#deps.log.info({ worker, pool, kind, version, ranks: ranks.length, pageSize, events: 'why' in events ? events.why : 'zmq' }, 'worker-registered');
+    const { version, kind, ranks, pageSize } = description;
+    this.#deps.log.info({ worker, pool, kind, version, ranks: ranks.length, pageSize, events: life.eventSource }, 'worker-registered');
   }
 
   async #describe(): ReturnType<ServeEngineDeps['engine']['describe']> {

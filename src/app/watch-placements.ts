@@ -22,7 +22,7 @@ export interface WatchedPlacement {
 
 const maxWaiting = 10_000;
 
-export function matchesFilter(event: PlacementEvent, filter: PlacementFilter): boolean {
+function matchesFilter(event: PlacementEvent, filter: PlacementFilter): boolean {
   if (filter.pool !== null && event.pool !== filter.pool) return false;
   if (filter.events !== null && !filter.events.includes(event.event)) return false;
   if (filter.worker !== null && !('worker' in event && event.worker === filter.worker)) return false;

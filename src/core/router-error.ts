@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'payload-too-large'
   | 'cancelled'
   | 'deadline-exceeded'
+  | 'stopping'
   | 'bus-unavailable'
   | 'bad-config'
   | 'port-in-use'

@@ -2,7 +2,7 @@
 // What `npm test`, `npm run demo` and `npm run build` start with. Plain JavaScript on Node alone, since on a fresh
 // checkout nothing is installed yet: it brings the packages first and hands over to the TypeScript.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -27,12 +27,16 @@ function run(program, args, options = {}) {
   });
 }
 
-async function must(what, program, args) {
-  say(`> ${what}`);
-  const { code } = await run(program, args);
-  if (code === 0) return;
-  say(`kinroute: ${what} failed (exit ${code})`);
-  process.exit(code);
+/** Ends the process where a step fails, when all that run beside it are over. */
+async function must(...steps) {
+  const codes = await Promise.all(steps.map(async ({ what, program, args }) => {
+    say(`> ${what}`);
+    const { code } = await run(program, args);
+    if (code !== 0) say(`kinroute: ${what} failed (exit ${code})`);
+    return code;
+  }));
+  const failed = codes.find((code) => code !== 0);
+  if (failed !== undefined) process.exit(failed);
 }
 
 function checkNode() {
@@ -47,7 +51,7 @@ async function installPackages() {
   const stamp = join(root, 'node_modules', '.package-lock.json');
   const lock = join(root, 'package-lock.json');
   if (existsSync(stamp) && statSync(stamp).mtimeMs >= statSync(lock).mtimeMs) return;
-  await must('installing packages (npm ci)', process.platform === 'win32' ? 'npm.cmd' : 'npm', ['ci', '--no-audit', '--no-fund']);
+  await must({ what: 'installing packages (npm ci)', program: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: ['ci', '--no-audit', '--no-fund'] });
 }
 
 const tsx = (...args) => ['--import', 'tsx', ...args];
@@ -61,8 +65,10 @@ async function bringNatsServer() {
 }
 
 async function test(args) {
-  await must('lint', process.execPath, [bin('eslint/bin/eslint.js'), '.']);
-  await must('type check', process.execPath, [bin('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json']);
+  await must(
+    { what: 'lint', program: process.execPath, args: [bin('eslint/bin/eslint.js'), '.'] },
+    { what: 'type check', program: process.execPath, args: [bin('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json'] },
+  );
   await bringNatsServer();
   const report = join(root, '.cache', 'test-report.json');
   mkdirSync(dirname(report), { recursive: true });
@@ -81,7 +87,8 @@ async function test(args) {
 
 async function build() {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
-  await must('build into dist/', process.execPath, [bin('typescript/bin/tsc'), '-p', 'src/tsconfig.json']);
+  await must({ what: 'build into dist/', program: process.execPath, args: [bin('typescript/bin/tsc'), '-p', 'src/tsconfig.json'] });
+  chmodSync(join(root, 'dist', 'main', 'cli.js'), 0o755);
 }
 
 async function demo(args) {

@@ -33,6 +33,13 @@ export const listOf =
   (text: string): readonly T[] =>
     text.split(',').map((part) => parse(part.trim()));
 
+/** An `http://host:port` without a slash at its end, so that paths can be put behind it. */
+export const httpUrl = (text: string): string => {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, '');
+  throw new InvalidArgumentError('give a URL like http://127.0.0.1:30000.');
+};
+
 /** The one place a command's failure becomes a message on standard error and an exit code. */
 export function exitWith(error: unknown): never {
   const code = error instanceof RouterError ? error.code : 'internal';

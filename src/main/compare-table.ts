@@ -2,8 +2,8 @@ import Table from 'cli-table3';
 import type { CellSummary } from '../core/evidence/comparison-summary.ts';
 import type { CellExplanation } from '../core/evidence/explain-cell.ts';
 
-const head = ['fan-out', 'prefix', 'row', 'mode', 'workers', 'selected', 'copies', 'computed tokens', 'TTFT p50', 'p95', 'max', 'makespan ms', 'load spread'];
-const right = head.map((title) => (title === 'row' || title === 'mode' ? ('left' as const) : ('right' as const)));
+const head = ['fan-out', 'prefix', 'arrival', 'row', 'mode', 'workers', 'selected', 'copies', 'computed tokens', 'TTFT p50', 'p95', 'max', 'makespan ms', 'load spread'];
+const right = head.map((title) => (title === 'row' || title === 'mode' || title === 'arrival' ? ('left' as const) : ('right' as const)));
 
 const range = ({ mean, min, max }: { readonly mean: number; readonly min: number; readonly max: number }): string => (min === max ? String(min) : `${mean} (${min}-${max})`);
 const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
@@ -13,7 +13,7 @@ export function compareTable(rows: readonly CellSummary[]): string {
   const table = new Table({ head, colAligns: right, style: { head: [], border: [], compact: true } });
   for (const row of rows) {
     table.push([
-      row.fanOut, whole(row.prefixTokens), row.label, row.mode, row.workers,
+      row.fanOut, whole(row.prefixTokens), row.arrival, row.label, row.mode, row.workers,
       range(row.selectedWorkers), range(row.prefixCopies), whole(row.computedPrefillTokens.mean),
       whole(row.ttftMsP50), whole(row.ttftMsP95), whole(row.ttftMsMax), whole(row.makespanMs), row.loadSpread,
     ]);
@@ -21,11 +21,14 @@ export function compareTable(rows: readonly CellSummary[]): string {
   return table.toString();
 }
 
+/** `B1 affinity`; a baseline's label is its mode. */
+const rowName = ({ label, mode }: { readonly label: string; readonly mode: string }): string => (label === mode ? mode : `${label} ${mode}`);
+
 /** One explanation a row kind, its widest fan-out: the others differ in their numbers only. */
 export function widestOfEach(explanations: readonly CellExplanation[]): readonly CellExplanation[] {
   const widest = new Map<string, CellExplanation>();
   for (const cell of explanations) {
-    const key = `${cell.label} ${cell.mode}`;
+    const key = rowName(cell);
     if (cell.fanOut > (widest.get(key)?.fanOut ?? 0)) widest.set(key, cell);
   }
   return [...widest.values()];
@@ -33,7 +36,7 @@ export function widestOfEach(explanations: readonly CellExplanation[]): readonly
 
 /** What these rows did and why, from the placement records of their first trial. */
 export function explanationText(explanations: readonly CellExplanation[]): string {
-  return explanations.map((cell) => `${cell.label} ${cell.mode}, fan-out ${cell.fanOut}, prefix ${cell.prefixTokens}, ${cell.workers} ${cell.workers === 1 ? 'worker' : 'workers'}: ${cell.text}`).join('\n');
+  return explanations.map((cell) => `${rowName(cell)}, fan-out ${cell.fanOut}, prefix ${cell.prefixTokens}, ${cell.workers} ${cell.workers === 1 ? 'worker' : 'workers'}: ${cell.text}`).join('\n');
 }
 
 export const legend = [

@@ -17,8 +17,6 @@ export interface EngineOptions extends Omit<SimulatedEngineOptions, 'wire'> {
   readonly kvPort: number | null;
   readonly dpSize: number;
   readonly wire: EngineWireName;
-  /** Batches that the replay socket can send again. */
-  readonly bufferSteps: number;
 }
 
 export const engineDefaults: EngineOptions = {
@@ -57,7 +55,7 @@ function check({ pageSize, kvTokens, vocabSize, chunkTokens }: EngineOptions): v
   if (vocabSize < 512 || vocabSize > mostVocabulary) throw new RouterError('bad-config', `a vocabulary of ${vocabSize} is not possible: give 512 to ${mostVocabulary}`);
 }
 
-/** Starts a simulated SGLang server and resolves when it serves. Rejects with `bad-config` or `port-in-use`. */
+/** Starts a simulated SGLang (or vLLM) server and resolves when it serves. Rejects with `bad-config` or `port-in-use`. */
 export async function startEngine(options: Partial<EngineOptions>, log: Log): Promise<RunningEngine> {
   const all = { ...engineDefaults, ...options };
   check(all);
@@ -71,7 +69,7 @@ export async function startEngine(options: Partial<EngineOptions>, log: Log): Pr
     await Promise.all(sockets.publishers.map((publisher) => publisher.close()));
   };
   try {
-    await warmUp(engine);
+    if (wire.startTold) await warmUp(engine);
     const url = await listen(app, all.host, all.port);
     log.info({ url, kvPort: sockets.kvPort, ranks: all.dpSize, pageSize: all.pageSize, wire: all.wire }, 'engine-ready');
     return { url, kvPort: sockets.kvPort, replayPort: sockets.replayPort, close };

@@ -20,6 +20,7 @@ import { PredictedIndex } from '../core/prefix-index/predicted-index.ts';
 import { SessionTable } from '../core/sessions/session-table.ts';
 import type { Closable } from '../ports/kv-bus.ts';
 import type { Log } from '../ports/log.ts';
+import { closeAll } from './close-all.ts';
 import { routerTokenizer } from './router-tokenizer.ts';
 
 export interface RouterOptions {
@@ -116,8 +117,9 @@ async function openRouter({ options, name, nats, opened, log }: Opening): Promis
   opened.unshift(sweeper(() => [sessions.expire(clock.nowMs()), predictions.expire(clock.nowMs())]));
   const knowledge = { pools, predictions, ledger, sessions };
   const tokenizer = await routerTokenizer(options.tokenizer, { control: ports.control, pools, log });
+  opened.unshift(tokenizer);
   const deps = { ...knowledge, router: name, placements: ports.placements, metrics, clock, tokenizer, transport: ports.transport, cooldown, policy: () => policy.current, random: Math.random, log };
-  const view = new RouterOverview({ ...knowledge, policy, connected: () => nats.connected, counters: () => ({ ...pools.counters, ...nats.counters, predictedBlocksDropped: predictions.droppedBlocks, bindingsDropped: sessions.dropped }) });
+  const view = new RouterOverview({ ...knowledge, policy, connected: () => nats.connected, counters: () => ({ ...pools.counters, ...nats.counters, ...tokenizer.counters, predictedBlocksDropped: predictions.droppedBlocks, bindingsDropped: sessions.dropped }) });
   const front = await startHttpFront(options, { router: new RouteRequest(deps, options), view, placements: ports.placements, metrics, log });
   opened.unshift(front);
   return front.url;
@@ -149,11 +151,4 @@ const sweepMs = 1_000;
 function sweeper(sweep: () => void): Closable {
   const stop = systemClock.every(sweepMs, sweep);
   return { close: () => Promise.resolve(stop()) };
-}
-
-/** One after another; the first failure is thrown when all were tried. */
-async function closeAll(opened: Closable[]): Promise<void> {
-  const failures: unknown[] = [];
-  for (const part of opened.splice(0)) await part.close().catch((error: unknown) => failures.push(error));
-  if (failures.length > 0) throw failures[0];
 }

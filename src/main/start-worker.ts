@@ -13,6 +13,7 @@ import { RouterError } from '../core/router-error.ts';
 import type { EngineDescription } from '../ports/engine.ts';
 import type { Closable } from '../ports/kv-bus.ts';
 import type { Log } from '../ports/log.ts';
+import { closeAll } from './close-all.ts';
 
 export interface WorkerOptions {
   readonly engineUrl: string;
@@ -30,6 +31,8 @@ export interface WorkerOptions {
   readonly replayEndpoint?: string;
   /** Tokens a page, where the engine does not say, or says otherwise. */
   readonly pageSize?: number;
+  /** Token ids are below this: routers refuse others. By default read from the model's `config.json`, where that is here. */
+  readonly vocabSize?: number;
   /** Leaves SGLang's `extra_key` as it is. */
   readonly keepExtraKey?: boolean;
   readonly apiKey?: string;
@@ -66,11 +69,8 @@ export async function startWorker(options: WorkerOptions, log: Log): Promise<Run
     const deps = { ...ports, engine, source: new ZmqEventSource(log), clock: systemClock, log, newEpoch: () => epoch(randomUUID()) };
     const agent = new EngineAgent({ engineUrl, pool, worker, blockSize, loadPeriodMs }, deps);
     await agent.start();
-    const close = async (): Promise<void> => {
-      await agent.close(AbortSignal.timeout(options.drainMs ?? workerDefaults.drainMs));
-      await closeAll(opened);
-    };
-    return { pool, worker, close };
+    opened.unshift({ close: () => agent.close(AbortSignal.timeout(options.drainMs ?? workerDefaults.drainMs)) });
+    return { pool, worker, close: () => closeAll(opened) };
   } catch (error) {
     await closeAll(opened);
     throw error;
@@ -78,9 +78,9 @@ export async function startWorker(options: WorkerOptions, log: Log): Promise<Run
 }
 
 function engineClient(options: WorkerOptions, log: Log): HttpEngineClient {
-  const { engineUrl: url, apiKey = null, engineKind: kind = null, keepExtraKey = false, pageSize = null, kvEndpoint, replayEndpoint } = options;
+  const { engineUrl: url, apiKey = null, engineKind: kind = null, keepExtraKey = false, pageSize = null, vocabSize = null, kvEndpoint, replayEndpoint } = options;
   const endpoint = (text: string | undefined): ReturnType<typeof parseTcpEndpoint> | null => (text === undefined ? null : parseTcpEndpoint(text));
-  const overrides = { pageSize, kvEndpoint: endpoint(kvEndpoint), replayEndpoint: endpoint(replayEndpoint) };
+  const overrides = { pageSize, vocabSize, kvEndpoint: endpoint(kvEndpoint), replayEndpoint: endpoint(replayEndpoint) };
   return new HttpEngineClient({ url, apiKey, kind, keepExtraKey, overrides }, log);
 }
 
@@ -92,7 +92,3 @@ function poolOf({ pool, engineUrl }: WorkerOptions, description: EngineDescripti
 }
 
 const workerOf = ({ name, engineUrl }: WorkerOptions): WorkerId => (name === undefined ? workerNameOf(new URL(engineUrl).host) : parseWorkerId(name));
-
-async function closeAll(opened: readonly Closable[]): Promise<void> {
-  for (const each of opened) await each.close();
-}

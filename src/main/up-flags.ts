@@ -1,25 +1,28 @@
 import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
 import { parentAffinities, placementModes } from '../core/placement/placement.ts';
 import type { ParentAffinity, PlacementMode } from '../core/placement/placement.ts';
 import { RouterError } from '../core/router-error.ts';
-import { oneOf, positiveNumber, wholeNumber } from './command-tools.ts';
+import { httpUrl, oneOf, positiveNumber, wholeNumber } from './command-tools.ts';
 import type { UpOptions } from './up.ts';
 import { upDefaults } from './up.ts';
 
+/** What commander gives for the flags of `addEngineFlags`. */
+export interface EngineFlags {
+  readonly blockSize?: number;
+  readonly pageSize: number;
+  readonly engineKvTokens: number;
+  readonly contextLength: number;
+  readonly dpSize: number;
+}
+
 /** What commander gives for the flags of `addUpFlags`. */
-export interface UpFlags {
+export interface UpFlags extends EngineFlags {
   readonly engines: number;
   readonly routers: number;
   readonly mode: PlacementMode;
   readonly parentAffinity: ParentAffinity;
   readonly host: string;
   readonly port: number;
-  readonly blockSize?: number;
-  readonly pageSize: number;
-  readonly engineKvTokens: number;
-  readonly contextLength: number;
-  readonly dpSize: number;
   readonly speed: number;
   readonly nats?: string;
   readonly engine: readonly string[];
@@ -38,12 +41,7 @@ export function addEngineFlags(command: Command, defaults: { readonly pageSize: 
 export const addSpeedFlag = (command: Command): Command =>
   command.option('--speed <factor>', 'how much faster than the modelled GPU the simulated engines run', positiveNumber, upDefaults.speed);
 
-const collect = (url: string, urls: readonly string[]): readonly string[] => [...urls, parseUrl(url)];
-
-function parseUrl(text: string): string {
-  if (URL.canParse(text)) return text.replace(/\/$/, '');
-  throw new InvalidArgumentError('give a URL like http://127.0.0.1:30000.');
-}
+const collect = (url: string, urls: readonly string[]): readonly string[] => [...urls, httpUrl(url)];
 
 /** All flags of `kinroute up`. */
 export function addUpFlags(command: Command): Command {
@@ -55,7 +53,7 @@ export function addUpFlags(command: Command): Command {
     .option('--parent-affinity <kind>', `how affinity places a new child session: ${parentAffinities.join(', ')}`, oneOf(parentAffinities), upDefaults.parentAffinity)
     .option('--host <address>', 'where the routers and engines listen', upDefaults.host)
     .option('--port <port>', "the first router's port; 0 takes free ones", wholeNumber(0, 65_535), 8_080)
-    .option('--nats <url>', 'a NATS server with JetStream that is already there, instead of one of our own');
+    .option('--nats <url>', 'a NATS server with JetStream that is already there, instead of one of our own; all its routers go over to --mode');
   return addSpeedFlag(addEngineFlags(command, upDefaults));
 }
 

@@ -1,13 +1,14 @@
 import { startNatsServer } from '../adapters/system/nats-server.ts';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { HttpRouterAdmin } from '../adapters/load-client/http-router-admin.ts';
+import { switchPolicy } from '../app/compare-idle-pool.ts';
 import { pause } from '../app/pause.ts';
 import type { ParentAffinity, PlacementMode } from '../core/placement/placement.ts';
 import { messageOf, RouterError } from '../core/router-error.ts';
 import type { Closable } from '../ports/kv-bus.ts';
 import type { ListedRank } from '../ports/load-client.ts';
 import type { Log } from '../ports/log.ts';
-import { startEngine } from './start-engine.ts';
+import { engineDefaults, startEngine } from './start-engine.ts';
 import { startRouter } from './start-router.ts';
 import { startWorker } from './start-worker.ts';
 
@@ -101,7 +102,7 @@ async function startAll(options: UpOptions, started: Started, log: Log): Promise
   const routers = await startRouters(options, natsUrl, started, log);
   const engineUrls = options.engineUrls.length > 0 ? options.engineUrls : await startEngines(options, started, log);
   const workers = await startWorkers(engineUrls, { options, natsUrl, started, log });
-  await Promise.all(routers.map((router) => untilServing(router.url, workers.map((worker) => worker.worker))));
+  await Promise.all(routers.map((router) => untilServing(router.url, { workers: workers.map((worker) => worker.worker), options })));
   return { routers, engines: engineUrls.map((url) => ({ url })), workers, nats: { url: natsUrl }, close: () => started.close() };
 }
 
@@ -117,7 +118,9 @@ async function startRouters(options: UpOptions, natsUrl: string, started: Starte
   for (let index = 0; index < options.routers; index++) {
     const port = options.port === 0 ? 0 : options.port + index;
     const { mode, parentAffinity, host } = options;
-    const router = await startRouter({ nats: { servers: natsUrl }, name: `r${index + 1}`, host, port, mode, parentAffinity }, log).catch((error: unknown) => {
+    // Beside routers of others a plain number could be a name twice, and each would take the other's claims for its own.
+    const name = options.nats === null ? `r${index + 1}` : null;
+    const router = await startRouter({ nats: { servers: natsUrl }, name, host, port, mode, parentAffinity }, log).catch((error: unknown) => {
       throw portNamed(error, { port, index, options });
     });
     started.routers.push(router);
@@ -153,7 +156,9 @@ interface WorkerWork {
 function startWorkers(engineUrls: readonly string[], { options, natsUrl, started, log }: WorkerWork): Promise<{ pool: string; worker: string; engineUrl: string }[]> {
   const one = async (engineUrl: string, index: number): Promise<{ pool: string; worker: string; engineUrl: string }> => {
     const size = options.blockSize === null ? {} : { blockSize: options.blockSize };
-    const worker = await startWorker({ engineUrl, nats: { servers: natsUrl }, name: `w${index + 1}`, ...size }, log);
+    // A simulated model has no folder that an agent could read its vocabulary from.
+    const vocabulary = options.engineUrls.length > 0 ? {} : { vocabSize: engineDefaults.vocabSize };
+    const worker = await startWorker({ engineUrl, nats: { servers: natsUrl }, name: `w${index + 1}`, ...size, ...vocabulary }, log);
     started.workers.push(worker);
     return { pool: worker.pool, worker: worker.worker, engineUrl };
   };
@@ -169,7 +174,8 @@ async function allOf<T>(starting: readonly Promise<T>[]): Promise<T[]> {
   });
 }
 
-async function untilServing(routerUrl: string, workers: readonly string[]): Promise<void> {
+/** On a NATS server of others a mode may be in force that was set for all routers before: ours is put in its place. */
+async function untilServing(routerUrl: string, { workers, options }: { readonly workers: readonly string[]; readonly options: UpOptions }): Promise<void> {
   const admin = new HttpRouterAdmin(routerUrl);
   const signal = AbortSignal.timeout(registerPatienceMs);
   try {
@@ -178,6 +184,7 @@ async function untilServing(routerUrl: string, workers: readonly string[]): Prom
     while (!registered(await listed()) || !(await admin.ready(signal))) await pause(pollMs, systemClock, signal);
     const patientUntilMs = systemClock.nowMs() + trustPatienceMs;
     while (!(await listed()).every(isFollowed) && systemClock.nowMs() < patientUntilMs) await pause(pollMs, systemClock, signal);
+    if (options.nats !== null) await switchPolicy(admin, { mode: options.mode, parentAffinity: options.parentAffinity }, systemClock, signal);
   } catch (cause) {
     if (!signal.aborted) throw cause;
     throw new RouterError('deadline-exceeded', `router ${routerUrl} does not serve ${workers.join(', ')} after ${registerPatienceMs / 1_000} s`, { cause });

@@ -1,6 +1,8 @@
 import type { DpRank } from '../core/identity/ids.ts';
+import type { IsolationPart } from '../core/identity/registration.ts';
 import type { EngineRequest, EngineResponse } from './request-transport.ts';
 import type { EngineBatch } from '../core/kv-stream/engine-event.ts';
+import type { ReportedLoad } from '../core/load/load-snapshot.ts';
 import type { Closable } from './kv-bus.ts';
 
 /** What an engine says of itself over HTTP. */
@@ -18,6 +20,8 @@ export interface EngineDescription {
   /** EAGLE kinds: pages are over neighbouring pairs of tokens. */
   readonly bigram: boolean;
   /** Null: it publishes no KV events; `why` says what to start it with. */
+  /** What its events don't name, though it keeps prompts apart by it. */
+  readonly unnamedInEvents: readonly IsolationPart[];
   readonly events: { readonly ranks: readonly RankEventEndpoints[]; readonly topic: string } | { readonly why: string };
 }
 
@@ -29,14 +33,8 @@ export interface RankEventEndpoints {
   readonly replayEndpoint: string | null;
 }
 
-export interface EngineLoad {
+export interface EngineLoad extends ReportedLoad {
   readonly rank: DpRank;
-  readonly runningRequests: number | null;
-  readonly waitingRequests: number | null;
-  readonly usedTokens: number | null;
-  readonly capacityTokens: number | null;
-  readonly maxRunningRequests: number | null;
-  readonly waitingUncachedTokens: number | null;
 }
 
 /** An engine's HTTP side, as the agent uses it. */

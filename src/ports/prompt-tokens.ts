@@ -13,6 +13,15 @@ export type PromptTokens =
   | { readonly kind: 'known'; readonly tokens: ArrayLike<number>; readonly isolation: Isolation }
   | { readonly kind: 'unknown'; readonly why: string };
 
+/** One prompt's tokens as they were told by a `PromptTokenizer`, and as the engine counted them. */
+export interface ComparedCount {
+  readonly pool: PoolId;
+  readonly ours: number;
+  readonly engines: number;
+}
+
 export interface PromptTokenizer {
   tokensOf(source: PromptSource, signal: AbortSignal): Promise<PromptTokens>;
+  /** Hears of every prompt that an engine counted, so that a tokenizer which is not the engines' is found out. */
+  counted(compared: ComparedCount): void;
 }

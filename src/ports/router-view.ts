@@ -3,7 +3,10 @@ import type { ClaimedLoad } from '../core/load/claim.ts';
 import type { LoadSnapshot } from '../core/load/load-snapshot.ts';
 import type { LivePolicy } from '../core/placement/placement.ts';
 
-/** How far a router trusts what it knows of a rank's cache. */
+/**
+ * How far a router trusts what events say of a rank's cache. `partial`: its agent came too late to have seen everything
+ * stored, so it holds at least what it is credited with. `untrusted`: batches are missing until a snapshot comes.
+ */
 export type RankTrust = 'trusted' | 'untrusted' | 'partial' | 'without-events';
 
 /** One rank as `GET /workers` lists it. */

@@ -27,6 +27,7 @@ export const description = (change: Partial<EngineDescription> = {}): EngineDesc
   maxRunningRequests: 8,
   capacityTokens: 2_048,
   bigram: false,
+  unnamedInEvents: [],
   events: { ranks: [rankEndpoints(0)], topic: '' },
   ...change,
 });

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { EngineFollower } from '../../src/app/follow-engines.ts';
-import type { RankTrust } from '../../src/app/follow-rank.ts';
 import { epoch, parseDpRank, parsePoolId, rankKey } from '../../src/core/identity/ids.ts';
 import type { RankId } from '../../src/core/identity/ids.ts';
 import { noIsolation } from '../../src/core/identity/chain-seed.ts';
 import type { KvSnapshot } from '../../src/core/kv-stream/kv-event.ts';
+import { maxRanks } from '../../src/core/prefix-index/rank-numbers.ts';
 import type { LoadSnapshot } from '../../src/core/load/load-snapshot.ts';
 import { RouterError } from '../../src/core/router-error.ts';
+import type { RankTrust } from '../../src/ports/router-view.ts';
 import { chain, cleared, rank, sorted, stored } from '../core/prefix-index/index-support.ts';
 import { FakeAgents, kvBatch, pool, registration, settle } from './follow-fakes.ts';
 
@@ -85,7 +86,8 @@ describe('following engines', () => {
     const follower = await started(agents, 'w1');
     agents.publish(w1, kvBatch(40, [stored([1])]));
     expect(overlaps(follower, 1)).toEqual([]);
-    expect(follower.counters.missingBatches).toBe(40);
+    expect(follower.counters).toMatchObject({ gaps: 0, missingBatches: 0 });
+    expect(agents.logged.map(({ event }) => event)).not.toContain('kv-gap');
     await agents.clock.advance(1_000);
     agents.asked[0]?.answer(snapshotOf(w1, 39));
     await settle();
@@ -204,6 +206,20 @@ describe('following engines', () => {
     await follower.close();
   });
 
+  it('a new epoch without its batch 0 is asked for, and is no gap', async () => {
+    const agents = new FakeAgents();
+    const follower = await started(agents, 'w1');
+    agents.publish(w1, kvBatch(0, [stored([1])]));
+    agents.publish(w1, kvBatch(1, [cleared], 'e2'));
+    expect(trustOf(follower, w1)).toBe('untrusted');
+    expect(follower.counters).toMatchObject({ epochs: 1, gaps: 0 });
+    await agents.clock.advance(1_000);
+    agents.asked[0]?.answer(snapshotOf(w1, 1, { tokens: [1], life: 'e2', partial: true }));
+    await settle();
+    expect(trustOf(follower, w1)).toBe('partial');
+    await follower.close();
+  });
+
   it('E27: a worker that leaves while an answer is being used is no longer listed, and the answer stays readable', async () => {
     const agents = new FakeAgents();
     const follower = await started(agents, 'w1', 'w2');
@@ -277,6 +293,15 @@ describe('following engines', () => {
     agents.report(load(w1));
     await agents.clock.advance(250);
     expect(follower.ranks(pool)[0]).toMatchObject({ load: { runningRequests: 1 }, loadAgeMs: 250 });
+    await follower.close();
+  });
+
+  it('reports of workers that are not there make room for those of workers that are', async () => {
+    const agents = new FakeAgents();
+    const follower = await started(agents, 'w1');
+    for (let gone = 0; gone < maxRanks; gone++) agents.report(load(rank(`gone-${gone}`)));
+    agents.report(load(w1));
+    expect(follower.ranks(pool)[0]).toMatchObject({ load: { runningRequests: 1 } });
     await follower.close();
   });
 

@@ -20,6 +20,8 @@ export const registration = (worker: string, differing: Partial<WorkerRegistrati
   engineUrl: `http://${worker}`,
   engineKind: 'sglang',
   engineVersion: '0.5.23',
+  tokenizerPath: null,
+  unnamedInEvents: [],
   models: ['llama-8b'],
   ranks: [parseDpRank(0)],
   blockSize: 1,

@@ -117,6 +117,23 @@ describe('a client that goes', () => {
     expect([router.predictions.size, router.ledger.size, router.transport.sent.length]).toEqual([0, 0, 1]);
   });
 
+  it('is told apart from a router that stops: that ends the stream with an error event', async () => {
+    const stopping = new RouterError('stopping', 'the router is stopping');
+    const stopped = (signal: AbortSignal): Promise<never> => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as RouterError), { once: true }));
+    async function* body(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+      yield* pieces('data: 1\n\n');
+      await stopped(signal);
+    }
+    const router = two().engine(rank('w1'), (_request, signal) => Promise.resolve(response(200, eventStream, body(signal))));
+    const time = new AbortController();
+    const reading = textOf((await router.ask(ids, {}, { signal: time.signal })).body);
+    await new Promise((resolve) => setImmediate(resolve));
+    time.abort(stopping);
+    expect(await reading).toBe('data: 1\n\ndata: {"error":{"message":"the router is stopping","type":"server_error","code":"stopping"}}\n\n');
+    expect(last(router)).toMatchObject({ event: 'failed', code: 'stopping' });
+    expect(router.ledger.size).toBe(0);
+  });
+
   it('and leaves the stream in the middle releases its claim', async () => {
     const router = two().engine(rank('w1'), streaming('data: 1\n\n', 'data: 2\n\n'));
     for await (const _piece of (await router.ask(ids)).body) break;
@@ -136,6 +153,12 @@ describe('a rank that fails before the first byte', () => {
     router.engine(rank('w1'), answering(done));
     await router.answer({ input_ids: [8, 9] });
     expect(router.workers().at(-1)).toBe('w1');
+  });
+
+  it('an agent that stops before the first byte is followed by another', async () => {
+    const router = two().engine(rank('w1'), failing('stopping')).engine(rank('w2'), answering(done));
+    expect(await router.answer(ids)).toBe(done);
+    expect(router.workers()).toEqual(['w1', 'w2']);
   });
 
   it('the only rank is tried again, whatever it did a moment ago', async () => {
@@ -217,6 +240,12 @@ describe('an answer that breaks off', () => {
     expect(router.ledger.size).toBe(0);
   });
 
+  it('a stream that ends in the middle of an event is a failure, although its connection ended well', async () => {
+    const router = two().engine(rank('w1'), streaming('data: {"a":1}\n\n', 'data: {"b"'));
+    expect(await router.answer(ids)).toMatch(/^data: \{"a":1\}\n\ndata: \{"b"\n\ndata: \{"error":\{"message":"[^"]+","type":"server_error","code":"engine-stream-broken"\}\}\n\n$/);
+    expect(last(router)).toMatchObject({ event: 'failed', code: 'engine-stream-broken' });
+  });
+
   it('an event that was begun is ended before the error event', async () => {
     const router = two().engine(rank('w1'), streaming('data: {"a"', killed));
     expect(await router.answer(ids)).toMatch(/^data: \{"a"\n\ndata: \{"error"/);
@@ -256,6 +285,24 @@ describe('where it goes', () => {
     await router.answer(ids);
     // 20 tokens are five blocks; the last token is always computed, so four of them are reused.
     expect(router.placed[0]).toMatchObject({ id: { worker: 'w2' }, mode: 'event', reason: 'lowest-cost', overlapBlocks: 4 });
+  });
+
+  it.each([
+    ['an extra key', 'extra-key', { extra_key: 'k' }],
+    ['a salt', 'salt', { cache_salt: 's' }],
+    ['an adapter', 'lora', { lora_path: 'x' }],
+    ['an adapter in the model', 'lora', { model: 'm:x' }],
+  ] as const)('of a prompt kept apart by %s, which its events do not name, a rank is not asked by events but by prediction', async (_what, part, fields) => {
+    const router = new FakeRouter([registration('w1', { unnamedInEvents: [part], models: ['m'] })]).engine(rank('w1'), answering(done));
+    router.pools.index.apply(rank('w1'), { kind: 'stored', parent: null, hashes: hashBlocks(four, 4, chainSeed(pool, noIsolation)), tier: 'device' });
+    await router.answer(ids);
+    await router.answer({ ...ids, ...fields });
+    await router.answer({ ...ids, extra_key: '', cache_salt: null, model: 'm' });
+    expect(router.events.filter(({ event }) => event === 'placed')).toMatchObject([
+      { overlapBlocks: 4, overlapSource: 'events', candidates: [{ trusted: true }] },
+      { overlapBlocks: 4, overlapSource: 'predicted', candidates: [{ trusted: false }] },
+      { overlapBlocks: 4, overlapSource: 'events', candidates: [{ trusted: true }] },
+    ]);
   });
 
   it('the mode in force decides, from one request to the next', async () => {
@@ -326,6 +373,16 @@ describe('sessions', () => {
     await expect(router.ask(ids, { 'x-kinroute-session-id': 'x'.repeat(300) })).rejects.toMatchObject({ code: 'session-id-too-long' });
     await router.answer(ids, { 'x-kinroute-session-id': '  ' });
     expect(router.placed.map(({ reason }) => reason)).toEqual(['least-loaded']);
+  });
+
+  it('an id in UTF-8 is the same by header and by body, and its bytes are counted once', async () => {
+    const router = affinity();
+    const id = 'é'.repeat(100);
+    // HTTP hands each byte of a header over as one letter.
+    await router.answer(ids, { 'x-kinroute-session-id': Buffer.from(id).toString('latin1') });
+    await router.answer({ ...ids, session_id: id });
+    expect(router.placed.map(({ reason }) => reason)).toEqual(['new-session', 'bound-session']);
+    expect(JSON.parse(router.transport.bodies()[0] ?? '')).toMatchObject({ session_id: id });
   });
 
   it('S13: a session goes with its retry', async () => {

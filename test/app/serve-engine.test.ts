@@ -68,6 +68,15 @@ describe('an agent starting', () => {
     expect(stage.batches).toEqual([]);
   });
 
+  it('before an engine with pages over pairs of tokens follows no events and says why', async () => {
+    const stage = new AgentStage();
+    stage.engine.described = description({ bigram: true });
+    await started(stage);
+    expect(stage.registration?.events).toMatchObject({ kind: 'none', why: expect.stringContaining('EAGLE') as string });
+    expect(stage.events.subscribed).toEqual([]);
+    expect(stage.batches).toEqual([]);
+  });
+
   it('E40: a replay socket on the port of a KV socket is not asked', async () => {
     const stage = new AgentStage();
     const collides = { ...rankEndpoints(0), replayEndpoint: rankEndpoints(1).endpoint };
@@ -109,11 +118,13 @@ describe('KV events', () => {
 });
 
 describe('requests', () => {
+  const pageful = { ...engineRequest(), body: new Uint8Array(4_096) };
+
   it('E19: for 10 s without a KV event are told loudly, once', async () => {
     const stage = new AgentStage();
     await started(stage);
     for (let second = 0; second <= 12; second++) {
-      await stage.request(engineRequest(), rank0, never);
+      await stage.request(pageful, rank0, never);
       await stage.clock.advance(1_000);
     }
     expect(stage.logged.filter((event) => event === 'engine-sends-no-kv-events').length).toBe(1);
@@ -124,7 +135,19 @@ describe('requests', () => {
     await started(stage);
     stage.events.listener?.batch(rank0, clear(0));
     for (let second = 0; second <= 12; second++) {
-      await stage.request(engineRequest(), rank0, never);
+      await stage.request(pageful, rank0, never);
+      await stage.clock.advance(1_000);
+    }
+    expect(stage.logged).not.toContain('engine-sends-no-kv-events');
+  });
+
+  it('that fill no page, or that the engine refuses, bring no event and no suspicion', async () => {
+    const stage = new AgentStage();
+    await started(stage);
+    const short = { ...engineRequest(), body: new Uint8Array(10) };
+    for (let second = 0; second <= 12; second++) {
+      stage.engine.answer = async () => ({ status: second % 2 === 0 ? 200 : 400, headers: [], body: bodyOf() });
+      await stage.request(second % 2 === 0 ? short : pageful, rank0, never);
       await stage.clock.advance(1_000);
     }
     expect(stage.logged).not.toContain('engine-sends-no-kv-events');

@@ -41,6 +41,9 @@ describe('the command line', () => {
     [['compare', '--modes', 'affinity,magic'], 'give one of event, predicted, affinity'],
     [['compare', '--trials', '0'], 'give a whole number from 1 to 1000.'],
     [['up', '--engine', 'here'], 'give a URL like http://127.0.0.1:30000.'],
+    [['up', '--engine', 'localhost:30000'], 'give a URL like http://127.0.0.1:30000.'],
+    [['worker', '--engine', 'gpu7', '--nats', 'nats://127.0.0.1:4222'], 'give a URL like http://127.0.0.1:30000.'],
+    [['status', '--router', '127.0.0.1:8080'], 'give a URL like http://127.0.0.1:30000.'],
     [['up', '--port', '70000'], 'give a whole number from 0 to 65535.'],
     [['replay', 'x', '--speed', '-1'], 'give a number above 0.'],
     [['watch', '--event', 'placed,lost'], 'give one of placed, first_token'],
@@ -53,7 +56,8 @@ describe('the command line', () => {
   it.each([['--virtual'], ['--busy-parent'], ['--background-load', '0.5']])('refuses %s, which is not built, rather than leaving it out', async (...flag) => {
     const { exitCode, err } = await parse('compare', ...flag);
     expect(exitCode).not.toBe(0);
-    expect(err).toContain(`${flag[0] ?? ''} is not built yet: leave the flag away.`);
+    expect(err).toContain(flag[0] ?? '');
+    expect(err).toContain('not built yet: leave it away.');
   });
 
   it('has help with examples for every command', async () => {

@@ -7,11 +7,13 @@ import { HttpRouterAdmin } from '../../src/adapters/load-client/http-router-admi
 import { watchPlacements } from '../../src/main/watch-placements.ts';
 import { startUp } from '../../src/main/up.ts';
 import type { RunningUp } from '../../src/main/up.ts';
+import { startTestNats } from '../support/nats-server.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 let running: RunningUp | null = null;
 
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await running?.close();
   running = null;
 });
@@ -54,6 +56,30 @@ describe('a deployment on one machine', () => {
     await Promise.all(watchers.map((watcher) => watcher.return(undefined)));
   });
 
+  it('on a NATS server where another mode was set before goes by its own', async () => {
+    const nats = await startTestNats();
+    const policy = async (): Promise<unknown> => (await fetch(`${running?.routers[0]?.url ?? ''}/mode`, { signal })).json();
+    try {
+      running = await startUp({ engines: 1, nats: nats.url, mode: 'affinity', parentAffinity: 'parent' }, silentLog);
+      await running.close();
+      running = await startUp({ engines: 1, nats: nats.url, mode: 'round-robin' }, silentLog);
+      expect(await policy()).toEqual({ mode: 'round-robin', parentAffinity: 'off' });
+      expect((await generate(running.routers[0]?.url ?? '')).headers.get('x-kinroute-mode')).toBe('round-robin');
+    } finally {
+      await running?.close();
+      running = null;
+      await nats.stop();
+    }
+  });
+
+  it('refuses a token id that its engines have not, before it is placed', async () => {
+    running = await startUp({ engines: 1 }, silentLog);
+    const body = JSON.stringify({ input_ids: [1, 151_936], sampling_params: { max_new_tokens: 1 } });
+    const answer = await fetch(`${running.routers[0]?.url ?? ''}/generate`, { method: 'POST', body, signal });
+    expect([answer.status, answer.headers.get('x-kinroute-worker')]).toEqual([400, null]);
+    expect(await answer.text()).toContain('151935');
+  });
+
   it('that meets a port in use names it and leaves nothing behind', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
@@ -72,7 +98,6 @@ describe('a deployment on one machine', () => {
     await up.close();
     await expect(fetch(`${url ?? ''}/health`)).rejects.toThrow();
     expect(await readdir(folder)).toEqual([]);
-    vi.unstubAllEnvs();
     await rm(folder, { recursive: true });
   });
 });

@@ -2,8 +2,10 @@ import { connect } from 'nats';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PlacementEvent } from '../../src/core/placement/placement-event.ts';
+import { engineDefaults } from '../../src/main/start-engine.ts';
 import { startWorker } from '../../src/main/start-worker.ts';
 import { silentLog } from '../support/silent-log.ts';
+import type { Listed } from './whole-path-parts.ts';
 import { busyAt, Deployment, placementsUntil, post, promptOf, ranksOf, startRecorder, until, untilTrusted } from './whole-path-parts.ts';
 
 const generate = (seed: number, length: number, more: object = {}): object => ({ input_ids: promptOf(seed, length), sampling_params: { max_new_tokens: 4, temperature: 0, ignore_eos: true }, ...more });
@@ -79,17 +81,6 @@ describe('two engines, two agents, one router', () => {
     await answer.text();
   });
 
-  it("L3: eight prompts at once are shared before any load report, by OpenAI's own client", async () => {
-    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'any', maxRetries: 0 });
-    const chosen = await Promise.all(
-      Array.from({ length: 8 }, async (_, index) => {
-        const { response } = await client.completions.create({ model: 'kinroute-sim', prompt: promptOf(100 + index, 2_000), max_tokens: 2 }).withResponse();
-        return response.headers.get('x-kinroute-worker');
-      }),
-    );
-    expect([chosen.filter((worker) => worker === 'w1').length, chosen.filter((worker) => worker === 'w2').length]).toEqual([4, 4]);
-  });
-
   it("OpenAI's client gets a chat completion, whole and streamed", async () => {
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'any', maxRetries: 0 });
     const asked = { model: 'kinroute-sim', messages: [{ role: 'user' as const, content: 'What is the capital of France?' }], max_tokens: 6, temperature: 0 };
@@ -163,6 +154,26 @@ describe('two engines, two agents, one router', () => {
     expect(models.data.map(({ id }) => id)).toEqual(['kinroute-sim']);
     expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/kinroute_placements_total\{mode="event",reason="lowest-cost"\} \d+/);
     expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+  });
+});
+
+describe('engines too slow to be done with anything', () => {
+  it("L3: eight prompts at once are shared by claims alone, by OpenAI's own client", async () => {
+    const parts = await (await Deployment.start()).addWorkers(2, { rates: { ...engineDefaults.rates, prefillTokenMs: 400 } });
+    try {
+      const { url } = await parts.addRouter();
+      await untilTrusted(url, 2);
+      const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'any', maxRetries: 0 });
+      const leaving = new AbortController();
+      const asked = Array.from({ length: 8 }, (_, index) => client.completions.create({ model: 'kinroute-sim', prompt: promptOf(100 + index, 2_000), max_tokens: 2 }, { signal: leaving.signal }).catch(() => null));
+      const claimed = (ranks: readonly Listed[]): number[] => ranks.map((rank) => rank.claimed.requests);
+      const busy = await until(() => ranksOf(url), (ranks) => claimed(ranks).reduce((sum, requests) => sum + requests, 0) === 8);
+      expect(claimed(busy)).toEqual([4, 4]);
+      leaving.abort();
+      await Promise.all(asked);
+    } finally {
+      await parts.close();
+    }
   });
 });
 

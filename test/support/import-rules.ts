@@ -21,13 +21,13 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'src/adapters/nats': ['nats', '@msgpack/msgpack', 'node:'],
   'src/adapters/engine-http': ['undici', 'node:'],
   'src/adapters/engine-events': ['zeromq', '@msgpack/msgpack', 'node:'],
-  'src/adapters/http-front': ['fastify', 'prom-client', 'zod', 'node:'],
+  'src/adapters/http-front': ['fastify', 'prom-client', 'node:'],
   'src/adapters/tokenizer': ['tokenizers', '@huggingface/jinja', 'node:'],
   'src/adapters/simulator': ['fastify', 'zeromq', '@msgpack/msgpack', 'node:'],
   'src/adapters/load-client': ['undici', 'node:'],
   'src/adapters/trace-file': ['node:'],
   'src/adapters/system': ['node:'],
-  'src/main': ['commander', 'pino', 'zod', 'cli-table3', 'node:'],
+  'src/main': ['commander', 'pino', 'cli-table3', 'node:'],
 };
 
 const importPattern =

@@ -12,6 +12,8 @@ export const registration = (change: Partial<WorkerRegistration> = {}): WorkerRe
   engineUrl: 'http://127.0.0.1:30000',
   engineKind: 'sglang',
   engineVersion: '0.5.23',
+  tokenizerPath: null,
+  unnamedInEvents: [],
   models: ['llama'],
   ranks: [parseDpRank(0), parseDpRank(1)],
   blockSize: 64,

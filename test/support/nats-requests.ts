@@ -22,9 +22,6 @@ export const engineRequest = (change: Partial<EngineRequest> = {}): EngineReques
   ...change,
 });
 
-/** Matches a text that holds this one; typed, unlike vitest's own. */
-export const containing = (text: string): unknown => expect.stringContaining(text);
-
 /** Matches an error with this code. */
 export const withCode = (code: ErrorCode): unknown => expect.objectContaining({ code });
 

@@ -5,6 +5,8 @@ import type { JsonObject } from './json-fields.ts';
 export interface DescribeOverrides {
   /** Tokens a page. */
   readonly pageSize: number | null;
+  /** Token ids are below this. */
+  readonly vocabSize: number | null;
   /** Rank 0's publisher. A host of `*` means that the engine connects and the agent binds. */
   readonly kvEndpoint: TcpEndpoint | null;
   /** Rank 0's replay socket. */

@@ -1,5 +1,6 @@
 import type { DpRank } from '../../core/identity/ids.ts';
 import { parseDpRank } from '../../core/identity/ids.ts';
+import type { IsolationPart } from '../../core/identity/registration.ts';
 import { RouterError } from '../../core/router-error.ts';
 import type { EngineDescription } from '../../ports/engine.ts';
 import type { DescribeOverrides, EngineAnswers } from './describe-overrides.ts';
@@ -12,6 +13,8 @@ import { contextLengthOf, modelNamesOf } from './model-list.ts';
 
 /** From here on page hashes are a chain over all tokens before; older ones can't be followed (fixtures: 0.4.7, 0.5.5). */
 const eventsTrustedFrom = [0, 5, 9] as const;
+const saltsNamedFrom = [0, 5, 18] as const;
+const adaptersNamedFrom = [0, 5, 22] as const;
 /** Until then the ranks of a plain `--dp-size` all bound one port. */
 const portPerRankFrom = [0, 5, 15] as const;
 /** One socket each; no node runs more. */
@@ -39,10 +42,11 @@ export function describeSglang({ info, models, engineUrl }: EngineAnswers, overr
     ranks,
     pageSize,
     contextLength: contextLengthOf(models) ?? countIn(info, 'context_length'),
-    vocabSize: countIn(info, 'vocab_size'),
+    vocabSize: overrides.vocabSize,
     maxRunningRequests: countIn(state ?? {}, 'effective_max_running_requests_per_dp') ?? countIn(info, 'max_running_requests'),
     capacityTokens: countIn(info, 'max_total_num_tokens') ?? countIn(info, 'max_total_tokens'),
     bigram: bigramAlgorithms.includes((textIn(info, 'speculative_algorithm') ?? '').toUpperCase()),
+    unnamedInEvents: unnamedBy(version),
     events: eventsOf({ info, version, ranks, engineHost: new URL(engineUrl).hostname }, overrides),
   };
 }
@@ -53,6 +57,12 @@ function ranksOf(info: JsonObject): readonly DpRank[] {
   const count = countIn(objectIn(info, 'kv_events'), 'dp_size') ?? (attention > 1 ? attention : (countIn(info, 'dp_size') ?? 1));
   if (!Number.isInteger(count) || count > mostRanks) throw new RouterError('bad-config', `the engine says that it has ${count} data-parallel ranks: at most ${mostRanks} are followed`);
   return Array.from({ length: Math.max(1, count) }, (_, rank) => parseDpRank(rank));
+}
+
+/** An extra key is never named; from where salts are, the agent sends it on as one. */
+function unnamedBy(version: string): readonly IsolationPart[] {
+  if (isOlder(version, saltsNamedFrom)) return ['salt', 'extra-key', 'lora'];
+  return isOlder(version, adaptersNamedFrom) ? ['lora'] : [];
 }
 
 interface EventFacts {

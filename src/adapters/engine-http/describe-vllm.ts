@@ -39,10 +39,11 @@ export function describeVllm(answers: VllmAnswers, overrides: DescribeOverrides)
     ranks: endpoints.length > 0 ? endpoints.map((each) => each.rank) : [firstRank],
     pageSize,
     contextLength: contextLengthOf(models),
-    vocabSize: null,
+    vocabSize: overrides.vocabSize,
     maxRunningRequests: null,
     capacityTokens: cache.capacityTokens,
     bigram: false,
+    unnamedInEvents: [],
     events: endpoints.length > 0 ? { ranks: endpoints, topic: topicOf(answers.sources) } : { why: `engine publishes no KV events: start vLLM with ${startFlags}` },
   };
 }

@@ -5,7 +5,8 @@ import { describeSglang, isSglangServerInfo } from './describe-sglang.ts';
 import { describeVllm } from './describe-vllm.ts';
 import type { EngineConnection } from './engine-connection.ts';
 import type { JsonObject } from './json-fields.ts';
-import { parseJsonObject, textIn } from './json-fields.ts';
+import { objectsIn, parseJsonObject, textIn } from './json-fields.ts';
+import { vocabSizeIn } from './model-config.ts';
 
 export type EngineKind = 'sglang' | 'vllm';
 
@@ -32,7 +33,7 @@ async function askSglang({ connection, overrides }: Discovery, signal: AbortSign
     const info = await findJson(connection, path, signal);
     if (info === null || !isSglangServerInfo(info)) continue;
     const models = (await findJson(connection, '/v1/models', signal)) ?? {};
-    return describeSglang({ info, models, engineUrl: connection.url }, overrides);
+    return describeSglang({ info, models, engineUrl: connection.url }, await withVocabSize(overrides, textIn(info, 'model_path')));
   }
   return null;
 }
@@ -43,8 +44,13 @@ async function askVllm({ connection, overrides }: Discovery, signal: AbortSignal
   const models = (await findJson(connection, '/v1/models', signal)) ?? {};
   const sources = (await findJson(connection, '/kv_event_sources', signal)) ?? {};
   const metrics = await connection.get('/metrics', signal);
-  return describeVllm({ version, models, sources, metrics: metrics.status === 200 ? metrics.text : '', engineUrl: connection.url }, overrides);
+  const answers = { version, models, sources, metrics: metrics.status === 200 ? metrics.text : '', engineUrl: connection.url };
+  return describeVllm(answers, await withVocabSize(overrides, textIn(objectsIn(models, 'data')[0] ?? {}, 'root')));
 }
+
+/** What the flag leaves open, the model's folder may tell. */
+const withVocabSize = async (overrides: DescribeOverrides, modelFolder: string | null): Promise<DescribeOverrides> =>
+  overrides.vocabSize === null ? { ...overrides, vocabSize: await vocabSizeIn(modelFolder) } : overrides;
 
 /** The JSON object at `path`; null where there is none. A key that is missing or wrong is not "none". */
 async function findJson(connection: EngineConnection, path: string, signal: AbortSignal): Promise<JsonObject | null> {

@@ -7,7 +7,6 @@ import type { EngineRequest, EngineResponse } from '../../ports/request-transpor
 import type { DescribeOverrides } from './describe-overrides.ts';
 import type { EngineKind } from './discover-engine.ts';
 import { discoverEngine } from './discover-engine.ts';
-import { isOlder } from './engine-version.ts';
 import { EngineConnection } from './engine-connection.ts';
 import { parseJsonObject, textIn } from './json-fields.ts';
 import { responseHeaders } from './pass-headers.ts';
@@ -29,9 +28,6 @@ export interface EngineClientOptions {
   readonly keepExtraKey: boolean;
 }
 
-/** The first SGLang whose events name a salt. */
-const saltsNamedFrom = [0, 5, 18] as const;
-
 /** One SGLang or vLLM server over HTTP. Answers pass as they come; a request that is left ends at the engine. */
 export class HttpEngineClient implements EngineClient {
   readonly #connection: EngineConnection;
@@ -39,7 +35,8 @@ export class HttpEngineClient implements EngineClient {
   readonly #log: Log;
   readonly #aborts = new Set<Promise<void>>();
   #kind: EngineKind;
-  #version = '';
+  /** An extra key goes on as part of the salt, so that events name it. */
+  #carriesSalt: boolean;
   #ranks: readonly DpRank[] = [];
 
   /** Throws `bad-config` for an URL that is none. */
@@ -47,14 +44,17 @@ export class HttpEngineClient implements EngineClient {
     this.#options = options;
     this.#log = log;
     this.#kind = options.kind ?? 'sglang';
+    this.#carriesSalt = !options.keepExtraKey;
     this.#connection = new EngineConnection(options.url, options.apiKey);
   }
 
   async describe(signal: AbortSignal): Promise<EngineDescription> {
-    const description = await discoverEngine({ connection: this.#connection, overrides: this.#options.overrides }, this.#options.kind, signal);
+    const { overrides, kind, keepExtraKey } = this.#options;
+    const discovered = await discoverEngine({ connection: this.#connection, overrides }, kind, signal);
+    const description = keepExtraKey ? withUnnamedExtraKey(discovered) : discovered;
     this.#kind = description.kind;
-    this.#version = description.version;
     this.#ranks = description.ranks;
+    this.#carriesSalt = !description.unnamedInEvents.includes('extra-key');
     return description;
   }
 
@@ -96,8 +96,7 @@ export class HttpEngineClient implements EngineClient {
 
   #prepare(body: Uint8Array): PreparedBody {
     if (this.#kind === 'vllm') return prepareVllmBody(body);
-    const carriesSalt = !this.#options.keepExtraKey && !isOlder(this.#version, saltsNamedFrom);
-    return carriesSalt ? prepareSglangBody(body) : { kind: 'pass', body };
+    return this.#carriesSalt ? prepareSglangBody(body) : { kind: 'pass', body };
   }
 
   /**
@@ -111,6 +110,12 @@ export class HttpEngineClient implements EngineClient {
       .finally(() => this.#aborts.delete(aborting));
     this.#aborts.add(aborting);
   }
+}
+
+/** Only SGLang has extra keys. */
+function withUnnamedExtraKey(description: EngineDescription): EngineDescription {
+  const { kind, unnamedInEvents } = description;
+  return kind === 'vllm' || unnamedInEvents.includes('extra-key') ? description : { ...description, unnamedInEvents: [...unnamedInEvents, 'extra-key'] };
 }
 
 /** Shaped as the engines' own errors are. */

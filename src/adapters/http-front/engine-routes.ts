@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { RouterError } from '../../core/router-error.ts';
 import type { Log } from '../../ports/log.ts';
 import type { PlacedHead, RequestRouter } from '../../ports/request-router.ts';
 import { clientRequest } from './client-request.ts';
+import type { RequestsUnderWay } from './requests-under-way.ts';
 import { sendAnswer } from './send-answer.ts';
 
 /** Engine endpoints whose prompts are understood. */
@@ -12,48 +12,26 @@ const passedPaths = ['/v1/responses', '/v1/messages', '/v1/rerank', '/v1/score',
 
 export interface EngineRoutesDeps {
   readonly router: RequestRouter;
+  readonly underWay: RequestsUnderWay;
+  /** A client that takes nothing of its answer for so long is given up. */
+  readonly readPatienceMs: number;
   readonly log: Log;
 }
 
-/** Requests under way; closing waits for them, and ends what is left. */
-export class RequestsUnderWay {
-  readonly #open = new Map<AbortController, Promise<void>>();
-
-  add(controller: AbortController, done: Promise<void>): void {
-    const tracked = done.finally(() => this.#open.delete(controller));
-    this.#open.set(controller, tracked);
-    tracked.catch(() => {
-      // Told to the client by the route that awaits the same promise.
-    });
-  }
-
-  async finish(grace: AbortSignal): Promise<void> {
-    const cancel = (): void => {
-      for (const controller of this.#open.keys()) controller.abort(new RouterError('cancelled', 'the router is stopping'));
-    };
-    grace.addEventListener('abort', cancel, { once: true });
-    await Promise.allSettled(this.#open.values());
-    grace.removeEventListener('abort', cancel);
-  }
-}
-
-export function engineRoutes(app: FastifyInstance, deps: EngineRoutesDeps, underWay: RequestsUnderWay): void {
+export function engineRoutes(app: FastifyInstance, deps: EngineRoutesDeps): void {
   const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const controller = new AbortController();
-    reply.raw.once('close', () => {
-      if (!reply.raw.writableFinished) controller.abort(new RouterError('cancelled', 'the client closed the connection'));
-    });
-    const done = passOn(request, reply, deps, controller.signal);
-    underWay.add(controller, done);
+    const done = passOn(request, reply, deps);
+    deps.underWay.add(done);
     return done;
   };
   for (const path of [...placedPaths, ...passedPaths]) app.post(path, handler);
   app.put('/generate', handler);
 }
 
-async function passOn(request: FastifyRequest, reply: FastifyReply, { router, log }: EngineRoutesDeps, signal: AbortSignal): Promise<void> {
-  const answer = await router.route(clientRequest(request), (placed) => sayPlaced(reply, placed), signal);
-  await sendAnswer(reply, answer, { signal, log });
+async function passOn(request: FastifyRequest, reply: FastifyReply, { router, underWay, readPatienceMs, log }: EngineRoutesDeps): Promise<void> {
+  const { gone, over } = underWay.get(request.raw);
+  const answer = await router.route(clientRequest(request), (placed) => sayPlaced(reply, placed), over);
+  await sendAnswer(reply, answer, { gone, readPatienceMs, log });
 }
 
 /** On every answer, errors too: the last placement holds. */

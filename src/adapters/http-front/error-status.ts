@@ -20,6 +20,7 @@ export const errorStatus = {
   'payload-too-large': 413,
   cancelled: 499,
   'deadline-exceeded': 504,
+  stopping: 503,
   'bus-unavailable': 503,
   'bad-config': 500,
   'port-in-use': 500,

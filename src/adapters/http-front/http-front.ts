@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as loopTurn, setTimeout as delay } from 'node:timers/promises';
 import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { messageOf, RouterError } from '../../core/router-error.ts';
@@ -8,9 +9,11 @@ import type { PlacementFollower } from '../../ports/placement-bus.ts';
 import type { RequestRouter } from '../../ports/request-router.ts';
 import type { RouterView } from '../../ports/router-view.ts';
 import { adminRoutes } from './admin-routes.ts';
-import { engineRoutes, RequestsUnderWay } from './engine-routes.ts';
+import { refuseClient } from './client-error.ts';
+import { engineRoutes } from './engine-routes.ts';
 import { PlacementStreams, placementsRoute } from './placements-route.ts';
 import type { PrometheusMetrics } from './prometheus-metrics.ts';
+import { RequestsUnderWay } from './requests-under-way.ts';
 import { sendError } from './send-error.ts';
 
 export interface HttpFrontOptions {
@@ -20,7 +23,17 @@ export interface HttpFrontOptions {
   readonly bodyLimitBytes: number;
   /** How long closing waits for requests under way before it cancels them. */
   readonly closeGraceMs: number;
+  /** How long a request may take to come in as a whole. */
+  readonly uploadPatienceMs?: number;
+  /** A client that takes nothing of its answer for so long is given up. */
+  readonly readPatienceMs?: number;
 }
+
+const defaultPatienceMs = 120_000;
+/** Requests that clients had sent when closing began may still be on their way to us. */
+const lateRequestsMs = 100;
+/** What is cancelled at the end of the grace has this long to say so to its client. */
+const lastWordsMs = 500;
 
 export interface HttpFrontDeps {
   readonly router: RequestRouter;
@@ -36,12 +49,12 @@ export interface RunningFront extends Closable {
 
 /** Starts the router's HTTP side and resolves when it listens. Rejects with `port-in-use`, or `bad-config` for a host that is none of ours. */
 export async function startHttpFront(options: HttpFrontOptions, deps: HttpFrontDeps): Promise<RunningFront> {
-  const { host, port, bodyLimitBytes, closeGraceMs } = options;
-  const app = Fastify({ bodyLimit: bodyLimitBytes, genReqId: () => randomUUID(), requestIdHeader: false, http: { noDelay: true }, exposeHeadRoutes: false, forceCloseConnections: 'idle' });
+  const { host, port, closeGraceMs: graceMs, readPatienceMs = defaultPatienceMs } = options;
+  const app = newServer(options, deps.log);
   const underWay = new RequestsUnderWay();
   const streams = new PlacementStreams(deps.placements);
-  common(app, { log: deps.log, bodyLimitBytes });
-  engineRoutes(app, deps, underWay);
+  common(app, underWay, { log: deps.log, bodyLimitBytes: options.bodyLimitBytes });
+  engineRoutes(app, { ...deps, underWay, readPatienceMs });
   adminRoutes(app, deps.view);
   placementsRoute(app, streams);
   app.get('/metrics', async (_request, reply) => {
@@ -51,24 +64,56 @@ export async function startHttpFront(options: HttpFrontOptions, deps: HttpFrontD
   const url = await listen(app, host, port);
   return {
     url,
-    close: () => closeFront(app, streams, { underWay, graceMs: closeGraceMs }),
+    close: () => closeFront(app, streams, { underWay, graceMs }),
   };
 }
 
-/** No new requests; those under way may end in time, and be read by their clients. */
-async function closeFront(app: FastifyInstance, streams: PlacementStreams, { underWay, graceMs }: { readonly underWay: RequestsUnderWay; readonly graceMs: number }): Promise<void> {
+function newServer({ bodyLimitBytes, uploadPatienceMs = defaultPatienceMs }: HttpFrontOptions, log: Log): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: bodyLimitBytes,
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    // Node takes the smaller of the two for the headers, whichever is set as which.
+    http: { noDelay: true, connectionsCheckingInterval: Math.ceil(uploadPatienceMs / 4), headersTimeout: uploadPatienceMs },
+    requestTimeout: uploadPatienceMs,
+    exposeHeadRoutes: false,
+    forceCloseConnections: 'idle',
+    // What still comes in while we close is served.
+    return503OnClosing: false,
+    clientErrorHandler: refuseClient,
+    frameworkErrors: (error, _request, reply) => void sendError(reply, new RouterError('bad-request', messageOf(error)), { log, bodyLimitBytes }),
+  });
+  // Above Node's own limit headers are dropped in silence, the body's length among them. Their bytes are limited.
+  app.server.maxHeadersCount = 0;
+  return app;
+}
+
+interface Closing {
+  readonly underWay: RequestsUnderWay;
+  readonly graceMs: number;
+}
+
+/** Takes what clients had sent, then nothing new; those under way may end in time, and be read by their clients. */
+async function closeFront(app: FastifyInstance, streams: PlacementStreams, { underWay, graceMs }: Closing): Promise<void> {
+  const grace = AbortSignal.timeout(graceMs);
+  underWay.sayGoodbye();
+  await delay(Math.min(lateRequestsMs, graceMs));
   const closing = app.close();
-  await Promise.all([streams.close(), underWay.finish(AbortSignal.timeout(graceMs))]);
+  // Two turns, to read what has arrived on the connections that are there.
+  for (const _turn of [1, 2]) await loopTurn();
+  const finished = Promise.all([streams.close(), underWay.finish(grace)]);
+  await Promise.race([finished, delay(graceMs + lastWordsMs, undefined, { ref: false })]);
   // What is left has nothing to wait for; a connection that was opened ahead of a request would keep the server up.
   app.server.closeAllConnections();
-  await closing;
+  await Promise.all([finished, closing]);
 }
 
 /** Bodies stay bytes, every answer has its request's id, and every error our shape. */
-function common(app: FastifyInstance, at: { readonly log: Log; readonly bodyLimitBytes: number }): void {
+function common(app: FastifyInstance, underWay: RequestsUnderWay, at: { readonly log: Log; readonly bodyLimitBytes: number }): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.addHook('onRequest', (request, reply, done) => {
+    underWay.begin(request.raw, reply.raw);
     void reply.header('x-kinroute-request-id', request.id);
     done();
   });

@@ -1,4 +1,8 @@
 import { messageOf, RouterError } from '../../core/router-error.ts';
+import { isNestedDeeper } from './json-depth.ts';
+
+/** No request needs as many, and engines give up at about a thousand. */
+const deepestNesting = 256;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -11,6 +15,7 @@ export function jsonObject(body: Uint8Array): JsonObject {
 
 function parsed(body: Uint8Array): unknown {
   if (body.length === 0) throw new RouterError('bad-json', 'the body is empty: send a JSON object');
+  if (isNestedDeeper(body, deepestNesting)) throw new RouterError('bad-json', `the body is nested deeper than ${deepestNesting} levels: send a flatter one`);
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
   } catch (cause) {

@@ -9,6 +9,8 @@ import { PlacementFilter } from './placement-filter.ts';
 /** A reader that is so far behind is cut off: it comes back with `Last-Event-ID` and misses nothing. */
 const maxBehindBytes = 8 * 1024 * 1024;
 const heartbeatMs = 15_000;
+/** While NATS is away nothing can be followed, and a reader is not left without an answer. */
+const patienceMs = 5_000;
 
 /** Streams to readers of placement events; closing ends them. */
 export class PlacementStreams implements Closable {
@@ -25,9 +27,10 @@ export class PlacementStreams implements Closable {
     const raw = reply.raw;
     const begun: string[] = [];
     let write = (text: string): void => void begun.push(text);
-    const following = await this.#follower.follow({ pool: filter.pool, after: lastEventId(request) }, (event, sequence) => {
+    const asked = this.#follower.follow({ pool: filter.pool, after: lastEventId(request) }, (event, sequence) => {
       if (filter.takes(event)) write(sse(event, sequence));
     });
+    const following = await followedInTime(asked);
     reply.hijack();
     raw.writeHead(200, { ...plain(reply), 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
     write = (text) => writeTo(raw, text);
@@ -56,6 +59,24 @@ export class PlacementStreams implements Closable {
 
 export function placementsRoute(app: FastifyInstance, streams: PlacementStreams): void {
   app.get('/placements', (request, reply) => streams.serve(request, reply));
+}
+
+/** Rejects with `bus-unavailable` after five seconds; what is followed too late is let go. */
+async function followedInTime(asked: Promise<Closable>): Promise<Closable> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      asked.then((following) => following.close()).catch(() => {
+        // It was never used: whether it came or went changes nothing.
+      });
+      reject(new RouterError('bus-unavailable', `the placement stream can't be followed for ${patienceMs / 1_000} s now: is the NATS server up? try again`));
+    }, patienceMs);
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const sse = (event: PlacementEvent, sequence: number): string => `id: ${sequence}\ndata: ${JSON.stringify(event)}\n\n`;

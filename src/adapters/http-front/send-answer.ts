@@ -5,22 +5,30 @@ import type { Log } from '../../ports/log.ts';
 import { messageOf } from '../../core/router-error.ts';
 import type { RoutedAnswer } from '../../ports/request-router.ts';
 
+export interface SendOptions {
+  /** The client is gone. */
+  readonly gone: AbortSignal;
+  /** A client that takes nothing for so long is given up: its request holds a place at an engine. */
+  readonly readPatienceMs: number;
+  readonly log: Log;
+}
+
 /**
  * Passes an answer on byte for byte, at the client's pace. What breaks off without an end that the client can read (all
  * but an event stream) breaks the connection off too, so that half an answer is not taken for a whole one.
  */
-export async function sendAnswer(reply: FastifyReply, answer: RoutedAnswer, { signal, log }: { readonly signal: AbortSignal; readonly log: Log }): Promise<void> {
+export async function sendAnswer(reply: FastifyReply, answer: RoutedAnswer, { gone, readPatienceMs, log }: SendOptions): Promise<void> {
   reply.hijack();
   const raw = reply.raw;
   try {
     writeHead(reply, answer);
     for await (const piece of answer.body) {
-      if (!raw.write(piece)) await drained(raw, signal);
+      if (!raw.write(piece)) await taken(raw, 'drain', { gone, readPatienceMs });
     }
     raw.end();
-    await once(raw, 'finish', { signal });
+    await taken(raw, 'finish', { gone, readPatienceMs });
   } catch (error) {
-    if (!signal.aborted) log.warn({ requestId: reply.request.id, error: messageOf(error) }, 'answer-broke-off');
+    if (!gone.aborted) log.warn({ requestId: reply.request.id, error: messageOf(error) }, 'answer-broke-off');
     raw.destroy();
   }
 }
@@ -43,7 +51,12 @@ function grouped(headers: RoutedAnswer['headers']): Map<string, string | string[
   return groups;
 }
 
-/** Until the client has read what was written. Throws when it is gone. */
-async function drained(raw: ServerResponse, signal: AbortSignal): Promise<void> {
-  await once(raw, 'drain', { signal });
+/** Until the client has taken what was written. Throws when it is gone, or takes nothing any more. */
+async function taken(raw: ServerResponse, event: 'drain' | 'finish', { gone, readPatienceMs }: Omit<SendOptions, 'log'>): Promise<void> {
+  const patience = setTimeout(() => raw.destroy(), readPatienceMs);
+  try {
+    await once(raw, event, { signal: gone });
+  } finally {
+    clearTimeout(patience);
+  }
 }

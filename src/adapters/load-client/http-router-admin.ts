@@ -37,7 +37,7 @@ function parseRank(value: unknown): ListedRank {
   };
 }
 
-/** A router's own endpoints over HTTP, each call on its own connection pool of one client. */
+/** A router's own endpoints over HTTP. */
 export class HttpRouterAdmin implements RouterAdmin {
   readonly #url: string;
   readonly #agent = new Agent();

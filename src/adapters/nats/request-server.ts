@@ -84,7 +84,7 @@ class RunningRequests implements ServedRequests {
     // What the server had already sent us is still taken; a drain fails only without a connection.
     await Promise.all(this.#intake.map((subscription) => subscription.drain().catch(() => subscription.unsubscribe())));
     const cancelAll = (): void => {
-      for (const writer of this.#running.values()) writer.cancel('the agent stops');
+      for (const writer of this.#running.values()) writer.cancel(new RouterError('stopping', 'the agent has stopped, or its engine is gone'));
     };
     signal.addEventListener('abort', cancelAll);
     if (signal.aborted) cancelAll();
@@ -129,13 +129,13 @@ class RunningRequests implements ServedRequests {
     if (writer === undefined) return;
     const flow = decodeCounted(this.#handle, message.subject, () => decodeFlow(message.data));
     if (flow === null) return;
-    if (flow.kind === 'cancel') writer.cancel('the router cancelled it');
+    if (flow.kind === 'cancel') writer.cancel(new RouterError('cancelled', 'the router cancelled it'));
     else writer.consumed(flow.totalBytes);
   }
 
   #probed(message: Msg): void {
     if (!isStatus(message, 503) || performance.now() < this.#graceUntilMs) return;
-    this.#running.get(lastToken(message.subject))?.cancel('the router is gone');
+    this.#running.get(lastToken(message.subject))?.cancel(new RouterError('cancelled', 'the router is gone'));
   }
 
   #beat(): void {

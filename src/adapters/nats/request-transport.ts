@@ -49,7 +49,7 @@ export class NatsRequestTransport implements RequestTransport {
       sendFlow: (flow) => this.#sendFlow(pool, target, token, flow),
       onEnd: () => end(),
     });
-    const onAbort = (): void => stream.cancel();
+    const onAbort = (): void => stream.cancel(signal.reason);
     const subscription = this.#handle.subscribe(inbox, (message) => receive(stream, message));
     const end = (): void => {
       subscription.unsubscribe();

@@ -38,7 +38,7 @@ export class ResponseStream {
   constructor(parts: ResponseStreamParts) {
     this.#parts = parts;
     this.target = parts.target;
-    this.#body = new BodyQueue({ onConsumed: (totalBytes) => this.#consumed(totalBytes), onLeft: () => this.cancel() });
+    this.#body = new BodyQueue({ onConsumed: (totalBytes) => this.#consumed(totalBytes), onLeft: () => this.cancel(null) });
     this.#deadline = setTimeout(() => this.failAndCancel(this.#error('deadline-exceeded', `did not end within ${parts.request.deadlineMs} ms`)), Math.min(parts.request.deadlineMs, longestTimerMs));
   }
 
@@ -77,10 +77,11 @@ export class ResponseStream {
     this.failAndCancel(this.#error('worker-silent', `got no sign of life for ${this.#parts.silentMs} ms`));
   }
 
-  cancel(): void {
+  /** Nobody wants it any more, or may wait for it: `reason`, where it is an error of ours, says which. */
+  cancel(reason: unknown): void {
     if (this.#over) return;
     this.#body.clear();
-    this.failAndCancel(this.#error('cancelled', 'was cancelled'));
+    this.failAndCancel(reason instanceof RouterError ? reason : this.#error('cancelled', 'was cancelled'));
   }
 
   /** What came before stays readable. */

@@ -74,11 +74,12 @@ export class ResponseWriter implements ResponseSink {
     return this.#unsent.length === 0 ? Promise.resolve() : this.#flushed.promise;
   }
 
-  cancel(why: string): void {
+  /** Ends the work on it; `reason` is what becomes of it. */
+  cancel(reason: RouterError): void {
     if (this.#over) this.#unsent.length = 0;
     this.#flushed.resolve();
     if (this.#abort.signal.aborted || this.#over) return;
-    this.#abort.abort(new RouterError('cancelled', why));
+    this.#abort.abort(reason);
     this.#wake?.();
   }
 
@@ -135,7 +136,7 @@ export class ResponseWriter implements ResponseSink {
   }
 
   #mustGoOn(): void {
-    if (this.signal.aborted) throw new RouterError('cancelled', 'nobody waits for this answer any more');
+    this.signal.throwIfAborted();
     if (this.#over) throw new RouterError('internal', 'this answer has ended');
   }
 

@@ -1,17 +1,11 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { completeAnswers, streamAnswers, type StreamShape } from './answer-run.ts';
 import type { Generation } from './generation.ts';
 import type { JsonObject } from './json-fields.ts';
 import { cachedDetails, finishWord, matchedStop, metaInfo } from './meta-info.ts';
 import { metadataOf, usageOf } from './openai-usage.ts';
-import { parseChat, type OpenAiRequest, type OpenAiSource } from './parse-openai.ts';
-import { bodyObject } from './request-body.ts';
+import { openAiSource, parseChat, type OpenAiRequest } from './parse-openai.ts';
 import { wallSeconds, type SimulatedEngine } from './simulated-engine.ts';
-
-export function openAiSource(request: FastifyRequest): OpenAiSource {
-  const header = request.headers['x-data-parallel-rank'];
-  return { body: bodyObject(request), rankHeader: typeof header === 'string' ? header : null };
-}
 
 function choiceOf(engine: SimulatedEngine, generation: Generation, index: number, body: JsonObject): object {
   const tokenIds = body['return_token_ids'] === true;

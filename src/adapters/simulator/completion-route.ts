@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { completeAnswers, streamAnswers, type StreamShape } from './answer-run.ts';
-import { openAiSource } from './chat-route.ts';
 import type { Generation } from './generation.ts';
 import { finishWord, matchedStop } from './meta-info.ts';
 import { metadataOf, usageOf } from './openai-usage.ts';
-import { parseCompletion, type OpenAiRequest } from './parse-openai.ts';
+import { openAiSource, parseCompletion, type OpenAiRequest } from './parse-openai.ts';
 import { wallSeconds, type SimulatedEngine } from './simulated-engine.ts';
 
 const choice = (generation: Generation, index: number, text: string): object => ({

@@ -2,6 +2,7 @@ import { Encoder } from '@msgpack/msgpack';
 import { assertNever } from '../../core/assert-never.ts';
 import type { CacheEvent } from '../../core/engine-model/cache-event.ts';
 import type { EngineWire } from './engine-wire.ts';
+import { vllmEvents } from './vllm/vllm-events.ts';
 
 const medium = 'GPU';
 const digestBytes = 32;
@@ -56,18 +57,19 @@ function encodeStored(event: Stored, pageSize: number, wire: EngineWire): unknow
   return [wire.events === 'map' ? storedMap(event, pageSize, wire) : storedArray(event, pageSize, wire)];
 }
 
-function encodeRemoved(digests: Uint8Array, wire: EngineWire): unknown[] {
-  const hashes = wireHashes(digests);
+function encodeRemoved(runs: readonly Uint8Array[], wire: EngineWire): unknown[] {
+  const hashes = runs.flatMap(wireHashes);
   if (wire.storesPerEvent === 'page') return hashes.map((hash) => ['BlockRemoved', [hash], medium]);
   return [wire.events === 'map' ? { type: 'BlockRemoved', block_hashes: hashes, medium } : ['BlockRemoved', hashes, medium]];
 }
 
 function encodeEvent(event: CacheEvent, pageSize: number, wire: EngineWire): unknown[] {
+  if (wire.kind === 'vllm') return vllmEvents(event, pageSize);
   switch (event.kind) {
     case 'stored':
       return encodeStored(event, pageSize, wire);
     case 'removed':
-      return encodeRemoved(event.digests, wire);
+      return encodeRemoved(event.runs, wire);
     case 'cleared':
       return [wire.events === 'map' ? { type: 'AllBlocksCleared' } : ['AllBlocksCleared']];
     default:
@@ -82,7 +84,7 @@ export interface EventBatch {
   readonly atSeconds: number;
 }
 
-/** One message of the event socket: `[ts, events, rank]` in msgpack, its events as this release writes them. */
+/** One message of the event socket: `[ts, events, rank]` in msgpack, its events as this engine and release writes them. */
 export function encodeBatch(batch: EventBatch, pageSize: number, wire: EngineWire): Buffer {
   // msgpack would write a whole number of seconds as an integer, and a float is expected there.
   const ts = Number.isInteger(batch.atSeconds) ? batch.atSeconds + 1e-6 : batch.atSeconds;

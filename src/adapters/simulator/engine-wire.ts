@@ -1,13 +1,16 @@
 import type { PageHasher } from '../../core/engine-model/page-hasher.ts';
 import { saltedPageHasher, unsaltedPageHasher } from './sha256-pages.ts';
 
-export const engineWires = ['0.5.9', '0.5.19', '0.5.23'] as const;
+/** Releases of SGLang, and vLLM 0.32. */
+export const engineWires = ['0.5.9', '0.5.19', '0.5.23', 'vllm'] as const;
 export type EngineWireName = (typeof engineWires)[number];
 
-/** How one SGLang release differs from its neighbours in what others see. Recorded from each of them. */
+/** How one engine or release differs from the others in what is seen of it. Recorded from each of them. */
 export interface EngineWire {
-  readonly version: EngineWireName;
-  /** Events as tagged maps, or as arrays with their tag first. */
+  readonly kind: 'sglang' | 'vllm';
+  /** As it says itself. */
+  readonly version: string;
+  /** SGLang's events as tagged maps, or as arrays with their tag first. */
   readonly events: 'map' | 'array';
   /** One event a page, or pages that follow each other in one event. */
   readonly storesPerEvent: 'page' | 'run';
@@ -19,10 +22,15 @@ export interface EngineWire {
   readonly kvEventsBlock: 'none' | 'without-replay' | 'with-replay';
   /** Whether `routed_dp_rank`, the rank header and a chat's `input_ids` are read. */
   readonly routedRank: boolean;
+  /** What is done with an answer that does not fit behind its prompt. */
+  readonly longAnswers: 'refused' | 'cut';
+  /** Whether a start shows: a lone clear, then the pages of a prompt that warms up. */
+  readonly startTold: boolean;
   readonly hasher: PageHasher;
 }
 
 const newest: EngineWire = {
+  kind: 'sglang',
   version: '0.5.23',
   events: 'map',
   storesPerEvent: 'run',
@@ -31,6 +39,8 @@ const newest: EngineWire = {
   topicInReplay: true,
   kvEventsBlock: 'with-replay',
   routedRank: true,
+  longAnswers: 'refused',
+  startTold: true,
   hasher: saltedPageHasher,
 };
 
@@ -49,4 +59,5 @@ export const engineWire = {
     routedRank: false,
     hasher: unsaltedPageHasher,
   },
+  vllm: { ...newest, kind: 'vllm', version: '0.32.0', sessionInEvents: false, kvEventsBlock: 'none', longAnswers: 'cut', startTold: false },
 } as const satisfies Record<EngineWireName, EngineWire>;

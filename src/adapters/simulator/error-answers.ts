@@ -11,9 +11,25 @@ function refusal(error: RouterError, path: string): object {
   return path.startsWith('/v1/') ? openAiError(error.message, 'BadRequestError') : { error: { message: error.message } };
 }
 
-function answerError(error: FastifyError | RouterError, request: FastifyRequest, reply: FastifyReply): void {
-  if (error instanceof RouterError && error.code !== 'internal') void reply.code(400).send(refusal(error, request.url));
-  else if ('statusCode' in error && error.statusCode === 413) void reply.code(413).send({ detail: 'Request body too large' });
+type Failure = FastifyError | RouterError;
+
+const isRefusal = (error: Failure): error is RouterError => error instanceof RouterError && error.code !== 'internal';
+
+function answerSglangError(error: Failure, request: FastifyRequest, reply: FastifyReply): void {
+  if (isRefusal(error)) void reply.code(400).send(refusal(error, request.url));
+  else answerFault(error, reply);
+}
+
+/** One shape on every path. */
+function answerVllmError(error: Failure, _request: FastifyRequest, reply: FastifyReply): void {
+  if (!isRefusal(error)) return answerFault(error, reply);
+  const { message } = error;
+  if (error.code === 'unknown-model') void reply.code(404).send({ error: { message, type: 'NotFoundError', param: 'model', code: 404 } });
+  else void reply.code(400).send({ error: { message, type: error.code === 'bad-json' ? 'Bad Request' : 'BadRequestError', param: null, code: 400 } });
+}
+
+function answerFault(error: Failure, reply: FastifyReply): void {
+  if ('statusCode' in error && error.statusCode === 413) void reply.code(413).send({ detail: 'Request body too large' });
   else void reply.code(500).type('text/plain; charset=utf-8').send('Internal Server Error');
 }
 
@@ -32,7 +48,7 @@ export function errorAnswers(app: FastifyInstance, engine: SimulatedEngine): voi
   app.addHook('onRoute', ({ url, method }) => {
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat().filter((name) => name !== 'HEAD')]);
   });
-  app.setErrorHandler<FastifyError | RouterError>(answerError);
+  app.setErrorHandler<Failure>(engine.options.wire.kind === 'vllm' ? answerVllmError : answerSglangError);
   app.setNotFoundHandler((request, reply) => {
     const allowed = methods.get(request.url.split('?')[0] ?? '');
     if (allowed === undefined) return reply.code(404).send({ detail: 'Not Found' });

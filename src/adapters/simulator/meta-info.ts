@@ -3,7 +3,7 @@ import type { Generation } from './generation.ts';
 import { wallSeconds, type SimulatedEngine } from './simulated-engine.ts';
 
 /** `finish_reason` as `/generate` says it; null while it runs. */
-export function finishReason(generation: Generation): object | null {
+function finishReason(generation: Generation): object | null {
   const finished = generation.finishedRequest;
   if (finished === null) return null;
   if (generation.stopText !== null) return { type: 'stop', matched: generation.stopText };

@@ -8,12 +8,19 @@ function promptDetails(engine: SimulatedEngine, cached: number): object | null {
   return cached === 0 && !engine.options.wire.routedRank ? null : { cached_tokens: cached };
 }
 
-/** `usage` over a request's answers: a prompt counts once, however many answers it has. */
-export function usageOf(engine: SimulatedEngine, generations: readonly Generation[], copies: number): object {
+/** Tokens over a request's answers: a prompt counts once, however many answers it has. */
+export function tokenSums(generations: readonly Generation[], copies: number): { readonly prompt: number; readonly cached: number; readonly completion: number } {
   const firsts = generations.filter((_, index) => index % copies === 0);
-  const prompt = firsts.reduce((sum, { spec }) => sum + spec.tokens.length, 0);
-  const cached = firsts.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0);
-  const completion = generations.reduce((sum, { outputIds }) => sum + outputIds.length, 0);
+  return {
+    prompt: firsts.reduce((sum, { spec }) => sum + spec.tokens.length, 0),
+    cached: firsts.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0),
+    completion: generations.reduce((sum, { outputIds }) => sum + outputIds.length, 0),
+  };
+}
+
+/** SGLang's `usage`. */
+export function usageOf(engine: SimulatedEngine, generations: readonly Generation[], copies: number): object {
+  const { prompt, cached, completion } = tokenSums(generations, copies);
   return {
     prompt_tokens: prompt,
     total_tokens: prompt + completion,

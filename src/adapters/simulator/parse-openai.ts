@@ -1,9 +1,11 @@
+import type { FastifyRequest } from 'fastify';
 import { RouterError } from '../../core/router-error.ts';
 import { renderChat } from './chat-template.ts';
 import type { GenerationSpec } from './generation.ts';
 import { missingField, optionalObject, optionalString, wrongType, type JsonObject } from './json-fields.ts';
 import { rankAsked } from './parse-generate.ts';
 import { answerRoom, tokensOf } from './prompt-checks.ts';
+import { bodyObject } from './request-body.ts';
 import { parseSampling } from './sampling.ts';
 import { newRid, type SimulatedEngine } from './simulated-engine.ts';
 
@@ -23,6 +25,12 @@ export interface OpenAiSource {
   readonly body: JsonObject;
   /** The `X-Data-Parallel-Rank` header; it overrules the body. */
   readonly rankHeader: string | null;
+}
+
+/** Throws `bad-json`. */
+export function openAiSource(request: FastifyRequest): OpenAiSource {
+  const header = request.headers['x-data-parallel-rank'];
+  return { body: bodyObject(request), rankHeader: typeof header === 'string' ? header : null };
 }
 
 interface Prompt {

@@ -25,6 +25,7 @@ export function answerRoom(engine: SimulatedEngine, promptTokens: number, maxNew
     throw new RouterError('prompt-too-long', `Input length (${promptTokens} tokens) exceeds the maximum allowed length (${longest} tokens). Use a shorter input or enable --allow-auto-truncate.`);
   }
   if (maxNewTokens === null) return contextLength - promptTokens;
+  if (engine.options.wire.longAnswers === 'cut') return Math.min(maxNewTokens, contextLength - promptTokens);
   const total = promptTokens + maxNewTokens;
   if (total <= contextLength) return maxNewTokens;
   throw new RouterError(

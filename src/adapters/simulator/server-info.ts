@@ -16,7 +16,7 @@ function kvEvents(engine: SimulatedEngine): object {
   };
 }
 
-/** The server arguments that routers and agents read; SGLang lists some 550. */
+/** The server arguments that routers and agents read; SGLang lists some 550. A flat list, and so longer than a function should be. */
 function serverArguments(engine: SimulatedEngine, address: { readonly host: string; readonly port: number }): object {
   const { options, sockets } = engine;
   const events = { publisher: 'zmq', endpoint: `tcp://*:${sockets.kvPort}`, replay_endpoint: `tcp://*:${sockets.replayPort}`, topic: options.topic };
@@ -70,7 +70,7 @@ function internalState(engine: SimulatedEngine, index: number): object {
 }
 
 function modelInfo(engine: SimulatedEngine): object {
-  const { modelName, vocabSize } = engine.options;
+  const { modelName } = engine.options;
   return {
     model_path: modelName,
     served_model_name: modelName,
@@ -86,8 +86,6 @@ function modelInfo(engine: SimulatedEngine): object {
     has_audio_understanding: false,
     model_type: 'kinroute-simulated',
     architectures: ['SimulatedForCausalLM'],
-    // Not in SGLang's answer: the simulated model has no files to read it from.
-    vocab_size: vocabSize,
   };
 }
 

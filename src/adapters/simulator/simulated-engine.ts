@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { RouterError } from '../../core/router-error.ts';
+import type { CacheEvent } from '../../core/engine-model/cache-event.ts';
 import type { StepRates } from '../../core/engine-model/step-timing.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { encodeBatch } from './encode-events.ts';
@@ -7,6 +8,7 @@ import type { EventSockets } from './event-ports.ts';
 import type { EngineWire } from './engine-wire.ts';
 import { RankEngine } from './rank-engine.ts';
 import { SimulatedTokenizer } from './simulated-tokenizer.ts';
+import { lateClears } from './vllm/late-clears.ts';
 
 export interface SimulatedEngineOptions {
   readonly modelName: string;
@@ -27,6 +29,8 @@ export interface SimulatedEngineOptions {
   /** Null: no key is asked for. */
   readonly apiKey: string | null;
   readonly topic: string;
+  /** Batches that the replay socket can send again. */
+  readonly bufferSteps: number;
   readonly wire: EngineWire;
 }
 
@@ -42,7 +46,6 @@ export class SimulatedEngine {
   readonly sockets: EventSockets;
   readonly ranks: readonly RankEngine[];
   readonly tokenizer: SimulatedTokenizer;
-  readonly startedAt = wallSeconds();
   /** Sessions opened by `/open_session`; a request may only name one of these in `session_params`. */
   readonly openSessions = new Set<string>();
   #nextRank = 0;
@@ -52,10 +55,10 @@ export class SimulatedEngine {
     this.sockets = sockets;
     this.tokenizer = new SimulatedTokenizer(options.vocabSize);
     const model = { ...options, vocabulary: this.tokenizer.vocabulary, hasher: options.wire.hasher };
-    this.ranks = sockets.publishers.map(
-      (publisher, rank) =>
-        new RankEngine(model, clock, (events) => publisher.publish(encodeBatch({ events, rank, atSeconds: wallSeconds() }, options.pageSize, options.wire))),
-    );
+    this.ranks = sockets.publishers.map((publisher, rank) => {
+      const publish = (events: readonly CacheEvent[]): void => publisher.publish(encodeBatch({ events, rank, atSeconds: wallSeconds() }, options.pageSize, options.wire));
+      return new RankEngine(model, clock, options.wire.kind === 'vllm' ? lateClears(publish) : publish);
+    });
   }
 
   /** The rank asked for, or the next in turn. Throws `bad-request` for one that does not exist. */

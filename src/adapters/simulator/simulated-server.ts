@@ -8,22 +8,21 @@ import { generateRoute } from './generate-route.ts';
 import { acceptBodies, mostBodyBytes } from './request-body.ts';
 import { infoRoutes } from './server-info.ts';
 import type { SimulatedEngine } from './simulated-engine.ts';
+import { vllmChatRoute } from './vllm/vllm-chat-route.ts';
+import { vllmCompletionRoute } from './vllm/vllm-completion-route.ts';
+import { vllmInfoRoutes, vllmTokenizerRoutes } from './vllm/vllm-info-routes.ts';
 
 /** The HTTP side of a simulated engine, not yet listening. */
 export function simulatedServer(engine: SimulatedEngine): FastifyInstance {
   const app = fastify({ bodyLimit: mostBodyBytes, forceCloseConnections: true, exposeHeadRoutes: false });
   errorAnswers(app, engine);
   acceptBodies(app);
-  generateRoute(app, engine);
-  chatRoute(app, engine);
-  completionRoute(app, engine);
-  infoRoutes(app, engine);
-  loadRoutes(app, engine);
-  controlRoutes(app, engine);
-  sessionRoutes(app, engine);
-  tokenizerRoutes(app, engine);
+  for (const register of engine.options.wire.kind === 'vllm' ? vllmRoutes : sglangRoutes) register(app, engine);
   return app;
 }
+
+const sglangRoutes = [generateRoute, chatRoute, completionRoute, infoRoutes, loadRoutes, controlRoutes, sessionRoutes, tokenizerRoutes];
+const vllmRoutes = [vllmChatRoute, vllmCompletionRoute, vllmInfoRoutes, vllmTokenizerRoutes];
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : null);
 

@@ -13,7 +13,7 @@ const pieces = new RegExp(`( (?:[${consonants}][${vowels}]){3}(?![A-Za-z]))|(${s
 /** The most ids that have a word: 342,738. */
 export const mostVocabulary = wordBase + syllables ** 3;
 
-export const specialId = (token: (typeof specialTokens)[number]): number => byteCount + specialTokens.indexOf(token);
+const specialId = (token: (typeof specialTokens)[number]): number => byteCount + specialTokens.indexOf(token);
 
 function syllable(index: number): string {
   return (consonants[Math.floor(index / vowels.length)] ?? '') + (vowels[index % vowels.length] ?? '');

@@ -11,3 +11,14 @@ export async function freePort(): Promise<number> {
   await once(server, 'close');
   return port;
 }
+
+/** Whether a TCP port of this address can be listened on right now. */
+export async function portIsFree(host: string, port: number): Promise<boolean> {
+  const server = createServer();
+  const free = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, host, () => resolve(true));
+  });
+  server.close();
+  return free;
+}

@@ -14,6 +14,8 @@ export interface SearchTools {
   readonly platform: string;
   readonly arch: string;
   readonly isRoot: boolean;
+  /** Looked at after PATH. */
+  readonly usualPlaces: readonly string[];
   readonly cacheDir: string;
   readonly run: RunProgram;
   readonly fetch: FetchBytes;
@@ -26,6 +28,8 @@ const here: SearchTools = {
   platform: process.platform,
   arch: process.arch,
   isRoot: process.getuid?.() === 0,
+  // Where packages put it: a user's PATH often lacks Debian's.
+  usualPlaces: process.platform === 'win32' ? [] : ['/usr/sbin/nats-server', '/usr/local/bin/nats-server', '/opt/homebrew/bin/nats-server'],
   cacheDir: resolve(fileURLToPath(new URL('../../../.cache/nats-server', import.meta.url))),
   run: runProgram,
   fetch: (url) => fetch(url),
@@ -55,10 +59,8 @@ async function mustBeUsable(binary: string): Promise<string> {
 
 function presentPaths(tools: SearchTools, releaseFolder: string | null): string[] {
   const inPath = (tools.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '').map((folder) => join(folder, 'nats-server'));
-  // Where Debian's package puts it, which a user's PATH often lacks.
-  const usual = ['/usr/sbin/nats-server', '/usr/local/bin/nats-server', '/opt/homebrew/bin/nats-server'];
   const cached = [join('apt', 'usr', 'sbin', 'nats-server'), ...(releaseFolder === null ? [] : [join(releaseFolder, 'nats-server')])];
-  return [...inPath, ...(tools.platform === 'win32' ? [] : usual), ...cached.map((path) => join(tools.cacheDir, path))];
+  return [...inPath, ...tools.usualPlaces, ...cached.map((path) => join(tools.cacheDir, path))];
 }
 
 async function firstUsable(paths: readonly string[]): Promise<string | null> {
@@ -71,7 +73,9 @@ async function firstUsable(paths: readonly string[]): Promise<string | null> {
 
 async function bring(tools: SearchTools): Promise<string> {
   tools.say(`no nats-server ${oldestNatsServer} or newer is here: bringing one`);
-  await mkdir(tools.cacheDir, { recursive: true });
+  await mkdir(tools.cacheDir, { recursive: true }).catch((error: unknown) => {
+    throw missing(`${tools.cacheDir} can't be made to keep it in (${messageOf(error)})`, error);
+  });
   const packaged = await firstUsable(await bringByPackageManager(tools));
   if (packaged !== null) return packaged;
   const release = releaseFor(tools.platform, tools.arch);

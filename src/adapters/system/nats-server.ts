@@ -129,7 +129,8 @@ async function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<vo
 
 async function startChild(launch: Launch): Promise<Running> {
   const args = ['-c', launch.configFile, '-a', '127.0.0.1', '-p', String(launch.port), '-sd', launch.storeDir];
-  const child = spawn(launch.binary, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  // A process group of its own: a terminal's Ctrl-C would end it before those who still say goodbye over it.
+  const child = spawn(launch.binary, args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
   const release = endWithUs(() => child.kill('SIGKILL'));
   child.once('exit', release);
   child.once('error', release);

@@ -1,18 +1,15 @@
 import type { PoolId, WorkerId } from '../../core/identity/ids.ts';
 import { RouterError } from '../../core/router-error.ts';
 import type { ControlClient } from '../../ports/kv-bus.ts';
+import type { Fields } from './chat-fields.ts';
+import { promptFieldsOf } from './prompt-fields.ts';
 import type { TextTokenizer } from './text-tokenizer.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export interface EngineTokenizerDeps {
   readonly control: ControlClient;
   /** The pool's workers; they have one tokenizer. */
   readonly workersOf: (pool: PoolId) => readonly WorkerId[];
 }
-
-/** What of a chat request changes its prompt, as SGLang's and vLLM's `/tokenize` take it. */
-const chatFields = ['model', 'messages', 'tools', 'chat_template_kwargs', 'add_generation_prompt', 'continue_final_message', 'chat_template'] as const;
 
 /** Asks the engine's own `/tokenize` through an agent, one worker after another. */
 export class EngineTokenizer implements TextTokenizer {
@@ -24,11 +21,11 @@ export class EngineTokenizer implements TextTokenizer {
   }
 
   ofText(pool: PoolId, text: string, fields: Fields, signal: AbortSignal): Promise<readonly number[]> {
-    return this.#ask(pool, { ...picked(fields, ['model']), prompt: text }, signal);
+    return this.#ask(pool, { ...modelOf(fields), prompt: text }, signal);
   }
 
   ofChat(pool: PoolId, fields: Fields, signal: AbortSignal): Promise<readonly number[]> {
-    return this.#ask(pool, picked(fields, chatFields), signal);
+    return this.#ask(pool, { ...modelOf(fields), ...promptFieldsOf(fields) }, signal);
   }
 
   async #ask(pool: PoolId, question: Fields, signal: AbortSignal): Promise<readonly number[]> {
@@ -40,9 +37,7 @@ export class EngineTokenizer implements TextTokenizer {
   }
 }
 
-function picked(fields: Fields, names: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(names.filter((name) => (fields[name] ?? null) !== null).map((name) => [name, fields[name]]));
-}
+const modelOf = ({ model }: Fields): Fields => ((model ?? null) === null ? {} : { model });
 
 function tokensIn(answer: Uint8Array, worker: WorkerId): readonly number[] {
   const value: unknown = JSON.parse(new TextDecoder().decode(answer));

@@ -1,80 +1,69 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { Tokenizer } from 'tokenizers';
 import type { PoolId } from '../../core/identity/ids.ts';
-import { messageOf, RouterError } from '../../core/router-error.ts';
-import type { EngineKind } from './chat-template.ts';
-import { ChatTemplate } from './chat-template.ts';
+import type { Closable } from '../../ports/kv-bus.ts';
+import type { Log } from '../../ports/log.ts';
+import type { EngineKind, Fields } from './chat-fields.ts';
+import { ModelThread } from './model-thread.ts';
+import { promptFieldsOf } from './prompt-fields.ts';
 import type { TextTokenizer } from './text-tokenizer.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+export interface ModelTokenizerOptions {
+  readonly directory: string;
+  /** Engines prepare messages in different ways. */
+  readonly kindOf: (pool: PoolId) => EngineKind;
+  /** For tokens of pieces of texts, with the pieces themselves. */
+  readonly cacheBytes: number;
+}
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Longer than a caller's patience, so that one long prompt is not taken for a thread that hangs. */
+const hangMs = 10_000;
+const restartPauseMs = 1_000;
+const maxWaiting = 256;
 
-/** A model's own tokenizer and chat template, in this process; encoding runs off the event loop. */
-class ModelTokenizer implements TextTokenizer {
-  readonly #tokenizer: Tokenizer;
-  readonly #template: ChatTemplate | null;
+/** A model's own tokenizer and chat template, in a thread of this process. */
+export class ModelTokenizer implements TextTokenizer, Closable {
+  readonly #thread: ModelThread;
   readonly #kindOf: (pool: PoolId) => EngineKind;
 
-  constructor(tokenizer: Tokenizer, template: ChatTemplate | null, kindOf: (pool: PoolId) => EngineKind) {
-    this.#tokenizer = tokenizer;
-    this.#template = template;
+  constructor({ directory, kindOf, cacheBytes }: ModelTokenizerOptions, log: Log) {
+    this.#thread = new ModelThread({ directory, cacheBytes, maxWaiting, restartPauseMs, hangMs }, log);
     this.#kindOf = kindOf;
   }
 
-  async ofText(_pool: PoolId, text: string): Promise<readonly number[]> {
-    return (await this.#tokenizer.encode(text, null, { addSpecialTokens: true })).getIds();
+  get deaths(): number {
+    return this.#thread.deaths;
   }
 
-  async ofChat(pool: PoolId, fields: Fields): Promise<readonly number[]> {
-    if (this.#template === null) throw new RouterError('bad-config', 'the tokenizer has no chat template');
-    const rendered = this.#template.render(fields, this.#kindOf(pool));
-    // The template writes the special tokens itself.
-    return (await this.#tokenizer.encode(rendered, null, { addSpecialTokens: false })).getIds();
+  get refused(): number {
+    return this.#thread.refused;
+  }
+
+  ofText(_pool: PoolId, text: string, _fields: Fields, signal: AbortSignal): Promise<ArrayLike<number>> {
+    return this.#thread.ask({ kind: 'text', text }, signal);
+  }
+
+  ofChat(pool: PoolId, fields: Fields, signal: AbortSignal): Promise<ArrayLike<number>> {
+    return this.#thread.ask({ kind: 'chat', fields: promptFieldsOf(fields), engine: this.#kindOf(pool) }, signal);
+  }
+
+  /** Rejects with `bad-config` where the folder has no tokenizer. Gives why chats or pieces are not done here, nulls where they are. */
+  load(): ReturnType<ModelThread['start']> {
+    return this.#thread.start();
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
   }
 }
 
-/** From a folder as Hugging Face lays it out. `kindOf`: engines prepare messages in different ways. Rejects with `bad-config`. */
-export async function loadModelTokenizer(directory: string, kindOf: (pool: PoolId) => EngineKind): Promise<TextTokenizer> {
-  const tokenizer = await loaded(directory, () => Tokenizer.fromFile(join(directory, 'tokenizer.json')));
-  const config: unknown = JSON.parse(await loaded(directory, () => readFile(join(directory, 'tokenizer_config.json'), 'utf8')));
-  const fields = isObject(config) ? config : {};
-  const source = (await textFile(join(directory, 'chat_template.jinja'))) ?? templateIn(fields['chat_template']);
-  return new ModelTokenizer(tokenizer, source === null ? null : new ChatTemplate(source, specialTokens(fields)), kindOf);
-}
-
-async function loaded<T>(directory: string, load: () => T | Promise<T>): Promise<T> {
+/** A tokenizer that is ready, from a folder as Hugging Face lays it out. Rejects with `bad-config`. */
+export async function loadModelTokenizer(options: ModelTokenizerOptions, log: Log): Promise<ModelTokenizer> {
+  const tokenizer = new ModelTokenizer(options, log);
   try {
-    return await load();
-  } catch (cause) {
-    throw new RouterError('bad-config', `no tokenizer can be loaded from ${directory}: ${messageOf(cause)}: give --tokenizer a folder with tokenizer.json and tokenizer_config.json`, { cause });
+    const { wholeBecause, noChatsBecause } = await tokenizer.load();
+    log.info({ directory: options.directory, wholeBecause, noChatsBecause }, 'tokenizer-loaded');
+    return tokenizer;
+  } catch (error) {
+    await tokenizer.close();
+    throw error;
   }
-}
-
-async function textFile(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch {
-    // Most models keep their template in tokenizer_config.json.
-    return null;
-  }
-}
-
-/** One template, or several by name, of which the default is meant. */
-function templateIn(value: unknown): string | null {
-  if (typeof value === 'string') return value;
-  const named: readonly unknown[] = Array.isArray(value) ? value : [];
-  const chosen = named.find((entry) => isObject(entry) && entry['name'] === 'default');
-  return isObject(chosen) && typeof chosen['template'] === 'string' ? chosen['template'] : null;
-}
-
-/** `bos_token` and the like: texts, or objects that hold one. */
-function specialTokens(config: Fields): Fields {
-  const tokens: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(config)) {
-    const text = isObject(value) ? value['content'] : value;
-    if (name.endsWith('_token') && typeof text === 'string') tokens[name] = text;
-  }
-  return tokens;
 }

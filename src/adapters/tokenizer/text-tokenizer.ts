@@ -1,6 +1,5 @@
 import type { PoolId } from '../../core/identity/ids.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { Fields } from './chat-fields.ts';
 
 /** Makes tokens of text as a pool's engines do. Rejects where it can't. */
 export interface TextTokenizer {

@@ -21,8 +21,10 @@ export class TokenCache {
     return found;
   }
 
+  /** What is larger than all there may be is not kept, and drives nothing out. */
   put(text: string, tokens: Int32Array): void {
     this.#drop(text);
+    if (sizeOf(text, tokens) > this.#maxBytes) return;
     this.#entries.set(text, tokens);
     this.#bytes += sizeOf(text, tokens);
     for (const oldest of this.#entries.keys()) {

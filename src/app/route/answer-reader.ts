@@ -10,6 +10,8 @@ export interface AnswerReader {
   readonly sawError: boolean;
   /** No event is begun and not ended. */
   readonly betweenEvents: boolean;
+  /** If this is the end, it came too early: only an answer without a length can end so. */
+  readonly cutOff: boolean;
 }
 
 /** Answers and events above this are passed on and not looked into. */
@@ -19,6 +21,7 @@ const maxReadBytes = 16 * 1024 * 1024;
 export class JsonReader implements AnswerReader {
   readonly sawError = false;
   readonly betweenEvents = false;
+  readonly cutOff = false;
   readonly #decoder = new TextDecoder();
   #parts: Uint8Array[] = [];
   #bytes = 0;
@@ -43,31 +46,58 @@ export class JsonReader implements AnswerReader {
  */
 export class EventStreamReader implements AnswerReader {
   readonly #decoder = new TextDecoder();
-  #rest = '';
+  /** The event that is open, in the parts it came in: joined once, when it ends. */
+  #open: string[] = [];
+  #openChars = 0;
+  /** What may be the beginning of an event's end. */
+  #tail = '';
   #withUsage: string | null = null;
   #skipping = false;
   sawError = false;
 
   get betweenEvents(): boolean {
-    return this.#rest === '' && !this.#skipping;
+    return this.#openChars + this.#tail.length === 0 && !this.#skipping;
+  }
+
+  /** The last event needs no empty line behind it. */
+  get cutOff(): boolean {
+    return this.#skipping || !['', 'data: [DONE]'].includes(this.#open.join('').trim());
   }
 
   push(piece: Uint8Array): number {
-    const events = (this.#rest + this.#decoder.decode(piece, { stream: true })).replaceAll('\r\n', '\n').split('\n\n');
-    this.#rest = events.pop() ?? '';
-    for (const event of events) this.#event(event);
-    if (events.length > 0) this.#skipping = false;
-    if (this.#rest.length > maxReadBytes) {
-      this.#rest = '';
-      this.#skipping = true;
-    }
-    return events.length;
+    const parts = (this.#tail + this.#decoder.decode(piece, { stream: true })).replaceAll('\r\n', '\n').split('\n\n');
+    const rest = parts.pop() ?? '';
+    for (const part of parts) this.#ended(part);
+    const kept = /\n?\r?$/.exec(rest)?.[0] ?? '';
+    this.#tail = kept;
+    this.#keep(rest.slice(0, rest.length - kept.length));
+    return parts.length;
   }
 
   usage(): Usage {
     const value = this.#withUsage === null ? null : parsedOrNull(this.#withUsage);
     // Several prompts in one stream: each event speaks of one of them, and none of all.
     return typeof value === 'object' && value !== null && 'index' in value ? noUsage : usageIn(value);
+  }
+
+  #keep(part: string): void {
+    if (part === '' || this.#skipping) return;
+    this.#open.push(part);
+    this.#openChars += part.length;
+    if (this.#openChars <= maxReadBytes) return;
+    this.#skipping = true;
+    this.#forgetOpen();
+  }
+
+  #ended(part: string): void {
+    if (!this.#skipping) this.#event(this.#open.join('') + part);
+    this.#skipping = false;
+    this.#forgetOpen();
+  }
+
+  #forgetOpen(): void {
+    this.#open = [];
+    this.#openChars = 0;
   }
 
   #event(event: string): void {

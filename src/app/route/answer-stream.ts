@@ -25,6 +25,7 @@ export async function* answerStream({ response, first, rest }: BegunAnswer, run:
       run.decoded(reader.push(next.value));
       yield next.value;
     }
+    if (reader.cutOff) throw new RouterError('engine-stream-broken', 'the engine ended its stream in the middle of an event');
     const usage = reader.usage();
     conclude(run, { status: response.status, usage, sawError: reader.sawError });
     onEnd(usage);

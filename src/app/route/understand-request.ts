@@ -13,6 +13,7 @@ import type { Endpoint } from './endpoint.ts';
 import { endpointOf } from './endpoint.ts';
 import type { PoolState } from '../follow-pool.ts';
 import type { FollowedPools } from './followed-pools.ts';
+import { headerText } from './header-text.ts';
 
 export interface UnderstandingDeps {
   readonly pools: FollowedPools;
@@ -24,7 +25,10 @@ type Header = (name: string) => string | null;
 
 /** Everything about a request that placement goes by. Throws what the client got wrong, before anything happens. */
 export async function understandRequest(client: ClientRequest, startedMs: number, deps: UnderstandingDeps, signal: AbortSignal): Promise<AskedRequest> {
-  const header: Header = (name) => client.headers.find(([given]) => given === name)?.[1] ?? null;
+  const header: Header = (name) => {
+    const value = client.headers.find(([given]) => given === name)?.[1] ?? null;
+    return value === null ? null : headerText(value);
+  };
   const endpoint = endpointOf(client.path);
   const pool = poolFor(client, deps.pools);
   const session = sessionOf(header, client.fields, client.tenant);

@@ -29,14 +29,13 @@ function concatTokens(runs: readonly StoredRun[]): Int32Array {
 
 function closed(open: Open): CacheEvent {
   if (open.kind === 'cleared') return open;
-  if (open.kind === 'removed') return { kind: 'removed', digests: concat(open.runs) };
+  if (open.kind === 'removed') return { kind: 'removed', runs: open.runs };
   return { ...open.first, kind: 'stored', digests: concat(open.runs.map((run) => run.digests)), tokens: concatTokens(open.runs) };
 }
 
 /**
  * Cache events until the engine sends them. As SGLang does since 0.5.18, a store that goes on from the last event's
- * end is merged into it, and so are neighbouring removals of one extra
- * key: order between kinds is kept.
+ * end is merged into it, and so are neighbouring removals of one extra key: order between kinds is kept.
  */
 export class CacheEventQueue {
   readonly #digestBytes: number;

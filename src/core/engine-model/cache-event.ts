@@ -5,7 +5,7 @@ export interface CacheNamespace {
   readonly extraKey: string | null;
 }
 
-/** One change of the cache. `digests` holds whole digests one after the other; `tokens` all tokens of the run. */
+/** One change of the cache. `digests` holds whole digests one after the other; `tokens` all tokens of the run; `runs` the digests of each run of pages that left, in the order in which they left. */
 export type CacheEvent =
   | {
       readonly kind: 'stored';
@@ -17,7 +17,7 @@ export type CacheEvent =
       /** The session of the request that stored it. */
       readonly sessionId: string | null;
     }
-  | { readonly kind: 'removed'; readonly digests: Uint8Array }
+  | { readonly kind: 'removed'; readonly runs: readonly Uint8Array[] }
   | { readonly kind: 'cleared' };
 
 export type StoredRun = Omit<Extract<CacheEvent, { kind: 'stored' }>, 'kind'>;

@@ -29,6 +29,17 @@ export interface MatrixOptions {
   readonly trials: number;
 }
 
+/** The matrix that the reports on real GPUs are about. */
+export const fanOutMatrix = {
+  fanOuts: [2, 4, 8],
+  prefixes: [16_384, 32_768],
+  suffixTokens: 64,
+  workers: 'auto',
+  modes: ['affinity', 'event', 'predicted'],
+  arrivals: ['burst'],
+  trials: 1,
+} as const satisfies MatrixOptions;
+
 const labelOf = (mode: PlacementMode): string => (mode === 'affinity' ? 'B1' : mode === 'event' || mode === 'predicted' ? 'B2' : mode);
 
 /** All cells in the order of the table: by fan-out and prefix, each mode over many workers, then the one worker (C2). */

@@ -9,7 +9,7 @@ export interface DynamoRequest {
 }
 
 /** Sinks may wrap each record as `{timestamp, event}`. */
-export const unwrapDynamo = (fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+const unwrapDynamo = (fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   isObject(fields['event']) ? fields['event'] : fields;
 
 export const isDynamo = (fields: Readonly<Record<string, unknown>>): boolean => {

@@ -1,5 +1,4 @@
-export const traceFormats = ['mooncake', 'claude-code', 'dynamo'] as const;
-export type TraceFormat = (typeof traceFormats)[number];
+export type TraceFormat = 'mooncake' | 'claude-code' | 'dynamo';
 
 /** One recorded request. Its prompt is not recorded: `blockIds` says which blocks of it are equal to which of others. */
 export interface TraceRequest {

@@ -5,6 +5,10 @@ export type EventSource =
   | { readonly kind: 'zmq' }
   | { readonly kind: 'none'; readonly why: string };
 
+export const isolationParts = ['salt', 'extra-key', 'lora'] as const;
+/** What can keep the KV of equal tokens apart. */
+export type IsolationPart = (typeof isolationParts)[number];
+
 /** What an agent says of its worker in `KIN_WORKERS`; renewed while it lives, gone when it does not. */
 export interface WorkerRegistration {
   readonly v: 1;
@@ -26,6 +30,10 @@ export interface WorkerRegistration {
   readonly vocabSize: number | null;
   readonly maxRunningRequests: number | null;
   readonly capacityTokens: number | null;
+  /** Where the engine has its tokenizer, for a router that can read the same folder; null where it does not say. */
+  readonly tokenizerPath: string | null;
   readonly events: EventSource;
+  /** What the events don't name: of a prompt that is kept apart by it they tell nothing. */
+  readonly unnamedInEvents: readonly IsolationPart[];
   readonly draining: boolean;
 }

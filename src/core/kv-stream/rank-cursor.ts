@@ -9,6 +9,8 @@ export type BatchVerdict =
   | { readonly kind: 'stale-epoch' }
   /** Waits for the snapshot that was asked for already. `droppedBatches` of older ones had to make room. */
   | { readonly kind: 'buffered'; readonly droppedBatches: number }
+  /** Waits: the epoch began before we came, so a snapshot is needed. Nothing was lost. */
+  | { readonly kind: 'joined' }
   /** Waits, and a snapshot is needed: batches before it are missing. What was applied stays as it is. */
   | { readonly kind: 'gap'; readonly missingBatches: number }
   /** The cache began anew: all that the rank held is gone. With nothing missing the batch is to be applied. */
@@ -103,7 +105,7 @@ export class RankCursor {
     }
     this.#state = 'waiting';
     this.#keep(batch);
-    return first ? { kind: 'gap', missingBatches: batch.seq } : { kind: 'new-epoch', missingBatches: batch.seq };
+    return first ? { kind: 'joined' } : { kind: 'new-epoch', missingBatches: batch.seq };
   }
 
   #keep(batch: KvBatch): BatchVerdict {
@@ -119,7 +121,7 @@ export class RankCursor {
     const batches: KvBatch[] = [];
     for (const batch of kept) {
       if (batch.seq <= this.#seq) continue;
-      if (this.#state === 'waiting' || batch.seq > this.#seq + 1) {
+      if (batch.seq > this.#seq + 1) {
         this.#state = 'waiting';
         this.#buffer.push(batch);
         continue;

@@ -1,11 +1,8 @@
 import { affinityMode } from './affinity-mode.ts';
-import { eventMode } from './event-mode.ts';
-import { leastLoadedMode } from './least-loaded-mode.ts';
+import { leastLoadedMode, randomMode, roundRobinMode } from './baseline-modes.ts';
 import type { ModeRule } from './mode-rule.ts';
+import { eventMode, predictedMode } from './overlap-mode.ts';
 import type { PlacementMode } from './placement.ts';
-import { predictedMode } from './predicted-mode.ts';
-import { randomMode } from './random-mode.ts';
-import { roundRobinMode } from './round-robin-mode.ts';
 
 /** The rule of each placement mode. */
 export const modeRules = {

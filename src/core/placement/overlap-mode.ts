@@ -2,16 +2,17 @@ import { hashCount } from '../identity/sequence-hash.ts';
 import { allLowest, costOf, lowestCost } from './lowest.ts';
 import type { ModeRule } from './mode-rule.ts';
 import type { KnownOverlap } from './overlap.ts';
+import { eventOverlap, predictedOverlap } from './overlap.ts';
 import type { RankView } from './placement.ts';
 import { publishedCost } from './published-cost.ts';
 import { workAhead } from './work-ahead.ts';
 
 /**
- * Places by overlap against load, at the published cost. Requests whose tokens are unknown go by load alone. Equal
+ * Placing by overlap against load, at the published cost. Requests whose tokens are unknown go by load alone. Equal
  * costs go to where less work is ahead by the engines' own reports, which the published cost leaves out; what is
  * equal then too is shared at random.
  */
-export function overlapMode(overlap: (rank: RankView) => KnownOverlap): ModeRule {
+function overlapMode(overlap: (rank: RankView) => KnownOverlap): ModeRule {
   return {
     overlap,
     score: (rank, { promptTokens, hashes }, blockSize) => {
@@ -28,3 +29,9 @@ export function overlapMode(overlap: (rank: RankView) => KnownOverlap): ModeRule
     },
   };
 }
+
+/** By what the engines' KV events say they hold. Sessions are ignored. */
+export const eventMode = overlapMode(eventOverlap);
+
+/** By what the router's own recent placements promise. Sessions and events are ignored. */
+export const predictedMode = overlapMode(predictedOverlap);

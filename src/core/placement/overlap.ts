@@ -6,26 +6,36 @@ export interface KnownOverlap {
   readonly source: OverlapSource;
 }
 
-const noOverlap: KnownOverlap = { blocks: 0, source: 'none' };
+/** How a prompt's tokens lie in an engine's cache; both sizes in tokens, one a multiple of the other. */
+export interface CacheShape {
+  readonly pageSize: number;
+  readonly blockSize: number;
+}
 
 /**
- * The most blocks an engine reuses: it computes the last token always, so an exact repeat of four blocks reuses three.
- * Zero where the tokens are unknown: overlap is never guessed.
+ * Of `heldBlocks` leading blocks those that an engine reuses: whole pages, and never a prompt's last token, which it
+ * always computes. So an exact repeat of four pages reuses three. Zero where the tokens are unknown: overlap is never
+ * guessed.
  */
-export function mostReusableBlocks(promptTokens: number | null, blockSize: number): number {
-  return promptTokens === null ? 0 : Math.max(0, Math.floor((promptTokens - 1) / blockSize));
+export function reusableBlocks(heldBlocks: number, promptTokens: number | null, { pageSize, blockSize }: CacheShape): number {
+  if (promptTokens === null || promptTokens === 0) return 0;
+  const blocks = Math.min(heldBlocks, Math.floor((promptTokens - 1) / blockSize));
+  // A page smaller than a block divides it, so whole blocks are whole pages.
+  const pageBlocks = Math.max(1, pageSize / blockSize);
+  return Math.floor(blocks / pageBlocks) * pageBlocks;
 }
 
-/** The rank with its overlaps cut to what an engine reuses of this prompt. */
-export function withReusableOverlap(rank: RankView, request: PlacementRequest, blockSize: number): RankView {
-  const most = mostReusableBlocks(request.promptTokens, blockSize);
-  if (rank.eventBlocks <= most && rank.predictedBlocks <= most) return rank;
-  return { ...rank, eventBlocks: Math.min(rank.eventBlocks, most), predictedBlocks: Math.min(rank.predictedBlocks, most) };
+/** The rank with its overlaps cut to what its engine reuses of this prompt. */
+export function withReusableOverlap(rank: RankView, { promptTokens }: PlacementRequest, blockSize: number): RankView {
+  const shape = { pageSize: rank.pageSize, blockSize };
+  const eventBlocks = reusableBlocks(rank.eventBlocks, promptTokens, shape);
+  const predictedBlocks = reusableBlocks(rank.predictedBlocks, promptTokens, shape);
+  return { ...rank, eventBlocks, predictedBlocks };
 }
 
-/** What a rank's events say; nothing for a rank whose events are not whole. */
+/** What a rank's events say. One whose events don't tell goes by what earlier placements promise, and says so. */
 export function eventOverlap(rank: RankView): KnownOverlap {
-  return rank.trusted ? { blocks: rank.eventBlocks, source: 'events' } : noOverlap;
+  return rank.trusted ? { blocks: rank.eventBlocks, source: 'events' } : predictedOverlap(rank);
 }
 
 /** What earlier placements promise. */

@@ -46,8 +46,10 @@ export interface PlacementRequest {
 export interface RankView {
   readonly id: RankId;
   readonly draining: boolean;
-  /** Its events have been followed without a gap; otherwise event overlap is not counted for it. */
+  /** Its events tell what it holds of this request; otherwise event overlap is not counted for it. */
   readonly trusted: boolean;
+  /** Tokens of its engine's pages: only whole ones are reused. */
+  readonly pageSize: number;
   /** Leading blocks that the engine's events say it holds. */
   readonly eventBlocks: number;
   /** Leading blocks that placements still remembered promise. */

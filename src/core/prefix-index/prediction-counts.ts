@@ -1,7 +1,7 @@
 import type { SequenceHashes } from '../identity/sequence-hash.ts';
 import { hashCount } from '../identity/sequence-hash.ts';
 import { BlockSlots, noSlot } from './block-slots.ts';
-import { BlockTable } from './block-table.ts';
+import { BlockTable, inserted } from './block-table.ts';
 
 /**
  * How many predictions promise a block on a rank. One (block, rank) is one entry, keyed by the hash moved by the
@@ -54,10 +54,10 @@ export class PredictionCounts {
       this.#slots.putSet(slot, this.#slots.set(slot) + 1);
       return slot;
     }
-    const taken = this.#slots.take(before, low, high, 1);
-    if (this.#table.insert(low, taken)) return taken;
-    this.#slots.free(taken);
-    return noSlot;
+    const offered = this.#slots.slotAfter(before);
+    if (this.#table.findOrInsert(low, high, offered) !== inserted) return noSlot;
+    this.#slots.occupy(offered, before, low, high, 1);
+    return offered;
   }
 
   #find(hashes: SequenceHashes, index: number, rank: number): number {

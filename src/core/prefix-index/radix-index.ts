@@ -6,23 +6,35 @@ import type { KvEvent } from '../kv-stream/kv-event.ts';
 import { BlockSlots, noSlot } from './block-slots.ts';
 import { BlockTable } from './block-table.ts';
 import { BlockTiers } from './block-tiers.ts';
-import { blockAfter, OverlapWalk } from './overlap-walk.ts';
+import { ChainWriter } from './chain-writer.ts';
+import { OverlapWalk } from './overlap-walk.ts';
 import type { AppliedEvent, PrefixIndex } from './prefix-index.ts';
-import { RankLog } from './rank-log.ts';
 import type { NumberedRank } from './rank-numbers.ts';
 import { RankNumbers } from './rank-numbers.ts';
-import { noRanks, onlyRank, RankSets } from './rank-sets.ts';
+import { noRanks, RankSets } from './rank-sets.ts';
+import { RankSweep } from './rank-sweep.ts';
 
 interface Holder extends NumberedRank {
-  readonly log: RankLog;
   heldBlocks: number;
 }
+
+/** About 500 MB. */
+const defaultMaxBlocks = 16_777_216;
+/** Units of sweeping that each event pays for: 10 to 30 us. */
+const unitsAnEvent = 1_024;
 
 const nothing: AppliedEvent = { storedBlocks: 0, removedBlocks: 0, unknownRemovals: 0, orphanedBlocks: 0, refusedBlocks: 0 };
 
 /**
  * The radix tree of all blocks of a pool in flat memory. A sequence hash names a block and all before it, so a node
  * needs no map of children: going down is finding the next hash. Nothing is allocated for a block.
+ *
+ * A rank that is cleared or removed is masked at once, whatever it held; its blocks are taken out in slices, one with
+ * each event that follows or by `sweep`.
+ *
+ * When full (`maxBlocks` distinct blocks) new blocks are refused and counted, and blocks that are there already still
+ * gain ranks: what the index says stays true, only hits are lost. It does not evict, since engines do: their removals
+ * make room, and a rank whose blocks were refused is whole again after its next snapshot.
  */
 export class RadixIndex implements PrefixIndex {
   readonly #slots = new BlockSlots();
@@ -31,11 +43,20 @@ export class RadixIndex implements PrefixIndex {
   readonly #tiers = new BlockTiers(this.#slots);
   readonly #parts = { slots: this.#slots, table: this.#table, sets: this.#sets };
   readonly #walk = new OverlapWalk(this.#parts);
-  readonly #holders = new RankNumbers<Holder>((rank) => ({ ...rank, log: new RankLog(), heldBlocks: 0 }));
-  #blocks = 0;
+  readonly #writer: ChainWriter;
+  readonly #holders = new RankNumbers<Holder>((rank) => ({ ...rank, heldBlocks: 0 }));
+  readonly #sweep = new RankSweep(
+    this.#parts,
+    (slot, rank) => this.#drop(rank, slot),
+    (rank) => this.#holders.recycle(rank),
+  );
+
+  constructor(options: { readonly maxBlocks: number } = { maxBlocks: defaultMaxBlocks }) {
+    this.#writer = new ChainWriter(this.#parts, this.#tiers, options.maxBlocks);
+  }
 
   get blocks(): number {
-    return this.#blocks;
+    return this.#writer.blocks;
   }
 
   /** Stored rank and tier sets: 0 when nothing is held by two ranks. */
@@ -48,131 +69,105 @@ export class RadixIndex implements PrefixIndex {
   }
 
   apply(id: RankId, event: KvEvent): AppliedEvent {
+    if (this.#sweep.pending) this.#sweep.slice(unitsAnEvent);
     switch (event.kind) {
       case 'stored':
-        return this.#store(this.#holders.findOrAdd(id), event);
+        return this.#store(this.#findOrAdd(id), event);
       case 'removed':
         return this.#remove(this.#holders.find(id), event);
       case 'cleared':
-        return this.#clear(this.#holders.find(id));
+        return this.#clear(id);
       default:
         return assertNever(event, 'KV event');
     }
   }
 
   removeRank(id: RankId): void {
-    const holder = this.#holders.find(id);
-    if (holder === null) return;
-    this.#clear(holder);
-    this.#holders.free(holder);
+    this.#clear(id);
+  }
+
+  sweep(units: number): boolean {
+    this.#sweep.slice(units);
+    return this.#sweep.pending;
   }
 
   overlaps(hashes: SequenceHashes): ReadonlyMap<RankKey, number> {
     const found = new Map<RankKey, number>();
-    this.#walk.walk(hashes, this.#holders.top, (rank, blocks) => found.set(this.#holders.get(rank).key, blocks));
+    this.visitOverlaps(hashes, (id, blocks, key) => found.set(key, blocks));
     return found;
   }
 
-  visitOverlaps(hashes: SequenceHashes, visit: (id: RankId, blocks: number) => void): void {
-    this.#walk.walk(hashes, this.#holders.top, (rank, blocks) => visit(this.#holders.get(rank).id, blocks));
+  visitOverlaps(hashes: SequenceHashes, visit: (id: RankId, blocks: number, key: RankKey) => void): void {
+    const found = this.#walk.walk(hashes, this.#holders.top);
+    const { ranks, blocks } = this.#walk;
+    for (let i = 0; i < found; i++) {
+      const holder = this.#holders.at(ranks[i] ?? 0);
+      if (holder !== null) visit(holder.id, blocks[i] ?? 0, holder.key);
+    }
+  }
+
+  #findOrAdd(id: RankId): Holder {
+    // Numbers of masked ranks are only free again after a pass.
+    if (this.#holders.exhausted) while (this.sweep(unitsAnEvent));
+    return this.#holders.findOrAdd(id);
   }
 
   #store(holder: Holder, event: Extract<KvEvent, { kind: 'stored' }>): AppliedEvent {
     const { hashes, parent, tier } = event;
-    const count = hashCount(hashes);
-    let before = parent === null ? noSlot : blockAfter(this.#parts, noSlot, parent, 0);
+    const before = parent === null ? noSlot : this.#table.find(parent[0] ?? 0, parent[1] ?? 0);
     const orphaned = parent !== null && (before === noSlot || !this.#sets.has(this.#slots.set(before), holder.number));
     const heldBefore = holder.heldBlocks;
-    let refusedBlocks = 0;
-    for (let i = 0; i < count; i++) {
-      const found = blockAfter(this.#parts, before, hashes, i);
-      const slot = found === noSlot ? this.#addBlock(holder, before, hashes, i) : found;
-      before = slot;
-      if (slot === noSlot) {
-        refusedBlocks++;
-        continue;
-      }
-      const isNew = found === noSlot || this.#addHolder(holder, slot);
-      if (tier !== 'device' || this.#slots.tiers(slot) !== noRanks) this.#tiers.store(slot, holder.number, { tier, held: !isNew });
-    }
-    this.#rewriteStaleLog(holder);
-    return { ...nothing, storedBlocks: holder.heldBlocks - heldBefore, orphanedBlocks: orphaned ? count : 0, refusedBlocks };
-  }
-
-  /** The slot of a block that no rank held so far, or `noSlot` where the table has no room at that hash. */
-  #addBlock(holder: Holder, before: number, hashes: SequenceHashes, index: number): number {
-    const low = hashes[2 * index] ?? 0;
-    const slot = this.#slots.take(before, low, hashes[2 * index + 1] ?? 0, onlyRank(holder.number));
-    if (!this.#table.insert(low, slot)) {
-      this.#slots.free(slot);
-      return noSlot;
-    }
-    this.#blocks++;
-    holder.heldBlocks++;
-    holder.log.push(slot);
-    return slot;
-  }
-
-  /** False: the rank held the block already. */
-  #addHolder(holder: Holder, slot: number): boolean {
-    const set = this.#slots.set(slot);
-    const wider = this.#sets.with(set, holder.number);
-    if (wider === set) return false;
-    this.#replaceSet(slot, wider);
-    holder.heldBlocks++;
-    holder.log.push(slot);
-    return true;
+    const refusedBlocks = this.#writer.store(holder, before, hashes, tier);
+    return { storedBlocks: holder.heldBlocks - heldBefore, removedBlocks: 0, unknownRemovals: 0, orphanedBlocks: orphaned ? hashCount(hashes) : 0, refusedBlocks };
   }
 
   #remove(holder: Holder | null, event: Extract<KvEvent, { kind: 'removed' }>): AppliedEvent {
-    const count = hashCount(event.hashes);
+    const { hashes, tier } = event;
+    const count = hashCount(hashes);
     if (holder === null) return { ...nothing, unknownRemovals: count };
-    let removedBlocks = 0;
     let unknownRemovals = 0;
+    let removedBlocks = 0;
+    let slot = noSlot;
     for (let i = 0; i < count; i++) {
-      const slot = blockAfter(this.#parts, noSlot, event.hashes, i);
+      slot = this.#findNear(slot, hashes[2 * i] ?? 0, hashes[2 * i + 1] ?? 0);
       const holds = slot !== noSlot && this.#sets.has(this.#slots.set(slot), holder.number);
-      const outcome = holds ? this.#tiers.remove(slot, holder.number, event.tier) : 'not-held';
+      const outcome = holds ? this.#tiers.remove(slot, holder.number, tier) : 'not-held';
       if (outcome === 'not-held') unknownRemovals++;
       if (outcome !== 'gone') continue;
-      this.#drop(holder, slot);
+      this.#drop(holder.number, slot);
       removedBlocks++;
     }
-    this.#rewriteStaleLog(holder);
-    return { ...nothing, removedBlocks, unknownRemovals };
+    holder.heldBlocks -= removedBlocks;
+    return { storedBlocks: 0, removedBlocks, unknownRemovals, orphanedBlocks: 0, refusedBlocks: 0 };
   }
 
-  #clear(holder: Holder | null): AppliedEvent {
+  /** Engines evict from the tail, so the block is likely before the one of the last removal. */
+  #findNear(slot: number, low: number, high: number): number {
+    return slot !== noSlot && this.#slots.matches(slot - 1, low, high) ? slot - 1 : this.#table.find(low, high);
+  }
+
+  #clear(id: RankId): AppliedEvent {
+    const holder = this.#holders.find(id);
     if (holder === null) return nothing;
-    const removedBlocks = holder.heldBlocks;
-    holder.log.drain((slot) => {
-      if (this.#sets.has(this.#slots.set(slot), holder.number)) this.#drop(holder, slot);
-    });
-    return { ...nothing, removedBlocks };
+    this.#holders.retire(holder);
+    this.#sweep.mask(holder.number);
+    this.#sweep.slice(unitsAnEvent);
+    return { ...nothing, removedBlocks: holder.heldBlocks };
   }
 
   /** Takes the block from a rank that holds it; the slot is free when that was the last. */
-  #drop(holder: Holder, slot: number): void {
-    this.#tiers.drop(slot, holder.number);
-    const narrower = this.#sets.without(this.#slots.set(slot), holder.number);
-    holder.heldBlocks--;
+  #drop(rank: number, slot: number): void {
+    if (this.#slots.anyTiers) this.#tiers.drop(slot, rank);
+    const set = this.#slots.set(slot);
+    const narrower = this.#sets.without(set, rank);
+    this.#sets.retain(narrower);
+    this.#sets.release(set);
     if (narrower !== noRanks) {
-      this.#replaceSet(slot, narrower);
+      this.#slots.putSet(slot, narrower);
       return;
     }
     this.#table.remove(this.#slots.low(slot), slot);
     this.#slots.free(slot);
-    this.#blocks--;
-  }
-
-  #replaceSet(slot: number, set: number): void {
-    this.#sets.retain(set);
-    this.#sets.release(this.#slots.set(slot));
-    this.#slots.putSet(slot, set);
-  }
-
-  #rewriteStaleLog(holder: Holder): void {
-    if (!holder.log.isStale(holder.heldBlocks)) return;
-    holder.log.rewrite(this.#slots.capacity, (slot) => this.#sets.has(this.#slots.set(slot), holder.number));
+    this.#writer.noteFreed();
   }
 }

@@ -45,18 +45,31 @@ export class RankNumbers<T extends NumberedRank> {
     return rank;
   }
 
-  get(number: number): T {
-    const rank = this.#byNumber[number] ?? null;
-    if (rank === null) throw new Error(`rank number ${number} is not in use`);
-    return rank;
+  /** Null: not in use, or retired. */
+  at(number: number): T | null {
+    return this.#byNumber[number] ?? null;
   }
 
-  /** The number may then name another rank: nothing may refer to it any more. */
-  free(rank: T): void {
+  /** Whether every number is in use or retired. */
+  get exhausted(): boolean {
+    return this.#free.length === 0 && this.#byNumber.length >= maxRanks;
+  }
+
+  /** Forgets a rank but not its number yet. */
+  retire(rank: T): void {
     this.#byNumber[rank.number] = null;
-    this.#free.push(rank.number);
     const ofWorker = this.#byWorker.get(rank.id.worker);
     ofWorker?.delete(rank.id.rank);
     if (ofWorker?.size === 0) this.#byWorker.delete(rank.id.worker);
+  }
+
+  /** A retired number may then name another rank: nothing may refer to it any more. */
+  recycle(number: number): void {
+    this.#free.push(number);
+  }
+
+  free(rank: T): void {
+    this.retire(rank);
+    this.recycle(rank.number);
   }
 }

@@ -6,6 +6,13 @@ export const listLimit = 32;
 /** Fills the odd half of a list. */
 const listEnd = 0xffff;
 
+/** What tells a set from others before its members are compared. */
+interface SetKey {
+  readonly count: number;
+  readonly keyLow: number;
+  readonly keyHigh: number;
+}
+
 /** Sets of small numbers (below 65,535), two or more each, by id from 1; reference counted. */
 export class RankSetStore {
   /** Where a set to be looked up or made is put together. */
@@ -41,7 +48,7 @@ export class RankSetStore {
 
   /** Changes whenever the id is given to another set. */
   life(id: number): number {
-    return this.#columns.lives[id] ?? 0;
+    return this.#columns.trails[4 * id + lifeWord] ?? 0;
   }
 
   has(id: number, rank: number): boolean {
@@ -70,26 +77,72 @@ export class RankSetStore {
     for (let i = 0; i < count; i++) setBit(bits, this.#list[2 * start + i] ?? 0);
   }
 
+  /** Writes the members to `out` from `at` on, in order. How many they are. */
+  copyTo(id: number, out: Int32Array, at: number): number {
+    const start = this.#columns.starts[id] ?? 0;
+    const count = this.count(id);
+    if (count <= listLimit) {
+      for (let i = 0; i < count; i++) out[at + i] = this.#list[2 * start + i] ?? 0;
+      return count;
+    }
+    const width = this.#columns.widths[id] ?? 0;
+    let next = at;
+    for (let word = 0; word < width; word++) {
+      for (let left = this.#words[start + word] ?? 0; left !== 0; left &= left - 1) out[next++] = (word << 5) + lowestBit(left);
+    }
+    return count;
+  }
+
+  /** The member that `id` lost to become `smaller`, if that was noted and both are still the same sets; or -1. */
+  lostBetween(id: number, smaller: number): number {
+    const { trails } = this.#columns;
+    return trails[4 * smaller] === id && trails[4 * smaller + 1] === trails[4 * id + lifeWord] ? (trails[4 * smaller + 2] ?? -1) : -1;
+  }
+
+  /** Notes that `id` without `rank` is `smaller`. */
+  noteLost(id: number, smaller: number, rank: number): void {
+    const { trails } = this.#columns;
+    trails[4 * smaller] = id;
+    trails[4 * smaller + 1] = this.life(id);
+    trails[4 * smaller + 2] = rank;
+  }
+
   /** The set of the members in `bits` (two or more, `width` words): found, or made with no references yet. */
-  intern(bits: Int32Array, content: { readonly width: number; readonly count: number; readonly keyLow: number; readonly keyHigh: number }): number {
-    const words = this.#writeDraft(bits, content.width, content.count);
-    const found = this.#find(words, content);
-    return found === 0 ? this.#make(words, content) : found;
+  intern(bits: Int32Array, width: number, key: SetKey): number {
+    return this.#internDraft(this.#writeDraft(bits, width, key.count), key);
   }
 
-  retain(id: number): void {
-    this.#columns.refs[id] = (this.#columns.refs[id] ?? 0) + 1;
+  /** The set with that rank in or out, where both it and `id` are bitmaps: half the time of the way over `intern`. */
+  internFlipped(id: number, rank: number, key: SetKey): number {
+    const start = this.#columns.starts[id] ?? 0;
+    const width = this.#columns.widths[id] ?? 0;
+    const flipped = rank >>> 5;
+    for (let word = 0; word < width; word++) this.draft[word] = this.#words[start + word] ?? 0;
+    for (let word = width; word <= flipped; word++) this.draft[word] = 0;
+    this.draft[flipped] = (this.draft[flipped] ?? 0) ^ (1 << (rank & 31));
+    let used = Math.max(width, flipped + 1);
+    while (this.draft[used - 1] === 0) used--;
+    return this.#internDraft(used, key);
   }
 
-  release(id: number): void {
-    const left = (this.#columns.refs[id] ?? 0) - 1;
+  retain(id: number, times: number): void {
+    this.#columns.refs[id] = (this.#columns.refs[id] ?? 0) + times;
+  }
+
+  release(id: number, times: number): void {
+    const left = (this.#columns.refs[id] ?? 0) - times;
     this.#columns.refs[id] = left;
     if (left > 0) return;
     this.#unlink(id);
-    this.#columns.lives[id] = (this.#columns.lives[id] ?? 0) + 1;
+    this.#columns.trails[4 * id + lifeWord] = this.life(id) + 1;
     this.#freeRuns[classOf(this.#columns.widths[id] ?? 0)]?.push(this.#columns.starts[id] ?? 0);
     this.#freeIds.push(id);
     this.#size--;
+  }
+
+  #internDraft(words: number, key: SetKey): number {
+    const found = this.#find(words, key);
+    return found === 0 ? this.#make(words, key) : found;
   }
 
   #writeDraft(bits: Int32Array, width: number, count: number): number {
@@ -107,11 +160,11 @@ export class RankSetStore {
     return members >> 1;
   }
 
-  #find(words: number, content: { readonly count: number; readonly keyLow: number; readonly keyHigh: number }): number {
-    const { counts, keysLow, keysHigh, nexts, starts } = this.#columns;
+  #find(words: number, content: SetKey): number {
+    const { counts, keysLow, keysHigh, nexts, starts, widths } = this.#columns;
     for (let id = this.#heads[content.keyLow & (this.#heads.length - 1)] ?? 0; id !== 0; id = nexts[id] ?? 0) {
       const alike = keysLow[id] === content.keyLow && keysHigh[id] === content.keyHigh && counts[id] === content.count;
-      if (alike && this.#isDraft(starts[id] ?? 0, words)) return id;
+      if (alike && widths[id] === words && this.#isDraft(starts[id] ?? 0, words)) return id;
     }
     return 0;
   }
@@ -121,7 +174,7 @@ export class RankSetStore {
     return true;
   }
 
-  #make(words: number, content: { readonly count: number; readonly keyLow: number; readonly keyHigh: number }): number {
+  #make(words: number, content: SetKey): number {
     if (this.#size >= this.#heads.length) this.#rehash();
     const id = this.#freeIds.pop() ?? this.#newId();
     const start = this.#freeRuns[classOf(words)]?.pop() ?? this.#newRun(classOf(words));
@@ -133,6 +186,7 @@ export class RankSetStore {
     columns.keysLow[id] = content.keyLow;
     columns.keysHigh[id] = content.keyHigh;
     columns.refs[id] = 0;
+    columns.trails[4 * id] = 0;
     this.#link(id);
     this.#size++;
     return id;
@@ -193,24 +247,20 @@ const newColumns = (length: number) => ({
   widths: new Int32Array(length),
   counts: new Int32Array(length),
   refs: new Int32Array(length),
-  lives: new Int32Array(length),
   keysLow: new Int32Array(length),
   keysHigh: new Int32Array(length),
   nexts: new Int32Array(length),
+  /** Four words together: a set that is larger by one, its life then, the member that is not here; the own life. */
+  trails: new Int32Array(4 * length),
 });
 
 function grownColumns(old: ReturnType<typeof newColumns>): ReturnType<typeof newColumns> {
   const grown = newColumns(2 * old.refs.length);
-  grown.starts.set(old.starts);
-  grown.widths.set(old.widths);
-  grown.counts.set(old.counts);
-  grown.refs.set(old.refs);
-  grown.lives.set(old.lives);
-  grown.keysLow.set(old.keysLow);
-  grown.keysHigh.set(old.keysHigh);
-  grown.nexts.set(old.nexts);
+  for (const name of Object.keys(old) as (keyof typeof old)[]) grown[name].set(old[name]);
   return grown;
 }
+
+const lifeWord = 3;
 
 const classOf = (words: number): number => 32 - Math.clz32(words - 1);
 

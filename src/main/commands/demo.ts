@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
-import { planCells } from '../../core/evidence/comparison-plan.ts';
+import { fanOutMatrix, planCells } from '../../core/evidence/comparison-plan.ts';
 import { surprises } from '../../core/evidence/expected-outcome.ts';
+import { portIsFree } from '../../adapters/system/free-port.ts';
+import { RouterError } from '../../core/router-error.ts';
 import { action, exitCodes, oneOf, wholeNumber } from '../command-tools.ts';
 import { abortOnSignal } from '../abort-on-signal.ts';
 import { compareLive } from '../compare-live.ts';
@@ -18,16 +20,6 @@ interface Flags {
   readonly logLevel: LogLevel;
 }
 
-const matrix = {
-  fanOuts: [2, 4, 8],
-  prefixes: [16_384, 32_768],
-  suffixTokens: 64,
-  workers: 'auto',
-  modes: ['affinity', 'event', 'predicted'],
-  arrivals: ['burst'],
-  trials: 1,
-} as const;
-
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 export function registerDemo(program: Command): void {
@@ -43,7 +35,10 @@ export function registerDemo(program: Command): void {
 }
 
 async function demo(flags: Flags): Promise<void> {
-  const plans = planCells(matrix);
+  if (flags.once !== true && flags.port !== 0 && !(await portIsFree('127.0.0.1', flags.port))) {
+    throw new RouterError('port-in-use', `port ${flags.port} is in use, and the demo would leave its router there: give another --port, or --once`);
+  }
+  const plans = planCells(fanOutMatrix);
   const signal = abortOnSignal();
   say('A fan-out of agent sessions with one shared prefix goes through kinroute, once for each placement mode:');
   say(`simulated SGLang engines (${flags.speed === 1 ? 'at the speed of the modelled GPU' : `${flags.speed} times as fast as the modelled GPU`}) with real HTTP and ZMQ, an agent each,`);
@@ -58,7 +53,7 @@ async function demo(flags: Flags): Promise<void> {
 }
 
 async function keepRunning(flags: Flags, signal: AbortSignal): Promise<void> {
-  const running = await startUp({ engines: 4, mode: 'affinity', port: flags.port, speed: flags.speed }, createLog('demo', flags.logLevel));
+  const running = await startUp({ engines: 4, mode: 'affinity', parentAffinity: 'siblings', port: flags.port, speed: flags.speed }, createLog('demo', flags.logLevel));
   process.stdout.write(`\n${readable(running, 'affinity')}\nCtrl-C stops all of it.\n`);
   await aborted(signal);
   await running.close();

@@ -35,6 +35,7 @@ Examples:
   $ kinroute engine --port 30000 --kv-port 5557 --page-size 16   where a real server would be
   $ kinroute engine --dp-size 2 --kv-tokens 100000 --speed 10    two ranks, a small cache, ten times as fast
   $ kinroute engine --wire 0.5.9                                 events and answers as SGLang 0.5.9 wrote them
+  $ kinroute engine --wire vllm --page-size 16                   a vLLM server: /v1/completions and chats, no /generate
 The rates are estimates for an 8B model on one H100. Trust ratios, not milliseconds.`;
 
 function cacheFlags(command: Command): Command {
@@ -71,7 +72,7 @@ export function registerEngine(program: Command): void {
     .option('--kv-port <port>', 'event port of rank 0, the other ranks and the replay sockets follow (default: free ones)', wholeNumber(1, 65_535))
     .option('--model-name <name>', 'the model it says it serves', preset.modelName);
   rateFlags(cacheFlags(command))
-    .option('--wire <version>', `the SGLang release it speaks like: ${engineWires.join(', ')}`, oneOf(engineWires), preset.wire)
+    .option('--wire <version>', `what it speaks like: ${engineWires.join(', ')} (releases of SGLang; vllm is 0.32)`, oneOf(engineWires), preset.wire)
     .option('--topic <topic>', 'topic of the events', preset.topic)
     .option('--buffer-steps <batches>', 'event batches it can send again', wholeNumber(1, 1_000_000), preset.bufferSteps)
     .option('--api-key <key>', 'ask for this key')

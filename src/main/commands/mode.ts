@@ -5,7 +5,7 @@ import { routerPorts } from '../../adapters/nats/router-ports.ts';
 import { parentAffinities, placementModes } from '../../core/placement/placement.ts';
 import type { LivePolicy, ParentAffinity, PlacementMode } from '../../core/placement/placement.ts';
 import { RouterError } from '../../core/router-error.ts';
-import { action, oneOf } from '../command-tools.ts';
+import { action, httpUrl, oneOf } from '../command-tools.ts';
 import { createLog } from '../create-log.ts';
 
 interface Flags {
@@ -29,7 +29,7 @@ export function registerMode(program: Command): void {
     .command('mode')
     .description('show or switch the placement mode of all routers, live')
     .argument('[mode]', placementModes.join(', '), oneOf(placementModes))
-    .option('--router <url>', `any router (default ${defaultRouter})`)
+    .option('--router <url>', `any router (default ${defaultRouter})`, httpUrl)
     .option('--nats <url>', 'the NATS server, instead of a router')
     .option('--parent-affinity <kind>', `how affinity places a new child session: ${parentAffinities.join(', ')}`, oneOf(parentAffinities))
     .option('--json', 'print one JSON object')
@@ -47,7 +47,7 @@ async function mode(wanted: PlacementMode | undefined, flags: Flags): Promise<vo
 const isChange = (wanted: PlacementMode | undefined, { parentAffinity }: Flags): boolean => wanted !== undefined || parentAffinity !== undefined;
 
 async function throughRouter(url: string, wanted: PlacementMode | undefined, flags: Flags): Promise<LivePolicy> {
-  const admin = new HttpRouterAdmin(url.replace(/\/$/, ''));
+  const admin = new HttpRouterAdmin(url);
   const signal = AbortSignal.timeout(patienceMs);
   try {
     const now = await admin.policy(signal);
@@ -66,7 +66,7 @@ async function throughNats(servers: string, wanted: PlacementMode | undefined, f
     const now = await config.get();
     if (!isChange(wanted, flags)) return now;
     const mode = wanted ?? now?.mode;
-    if (mode === undefined) throw new RouterError('bad-config', 'no mode was set for all routers yet: give one with --parent-affinity');
+    if (mode === undefined) throw new RouterError('bad-config', 'no mode was set for all routers yet: name one, as in `kinroute mode affinity --parent-affinity siblings`');
     const policy: LivePolicy = { mode, parentAffinity: flags.parentAffinity ?? now?.parentAffinity ?? 'off' };
     await config.put(policy);
     return policy;

@@ -9,15 +9,16 @@ import { summarizeReplay } from '../../core/evidence/replay-summary.ts';
 import type { Trace } from '../../core/evidence/trace.ts';
 import { parentAffinities, placementModes } from '../../core/placement/placement.ts';
 import type { ParentAffinity, PlacementMode } from '../../core/placement/placement.ts';
-import { action, exitCodes, oneOf, positiveNumber, wholeNumber } from '../command-tools.ts';
+import { action, exitCodes, httpUrl, oneOf, positiveNumber, wholeNumber } from '../command-tools.ts';
 import { abortOnSignal } from '../abort-on-signal.ts';
 import { createLog, logLevels } from '../create-log.ts';
 import type { LogLevel } from '../create-log.ts';
 import { replayLive } from '../replay-live.ts';
+import type { EngineFlags } from '../up-flags.ts';
 import { addEngineFlags } from '../up-flags.ts';
 import { upDefaults } from '../up.ts';
 
-interface Flags {
+interface Flags extends EngineFlags {
   readonly mode: PlacementMode;
   readonly parentAffinity: ParentAffinity;
   readonly engines: number;
@@ -30,11 +31,6 @@ interface Flags {
   readonly engineSpeed?: number;
   readonly json?: boolean;
   readonly logLevel: LogLevel;
-  readonly blockSize?: number;
-  readonly pageSize: number;
-  readonly engineKvTokens: number;
-  readonly contextLength: number;
-  readonly dpSize: number;
   readonly speed: number | 'auto';
 }
 
@@ -61,7 +57,7 @@ export function registerReplay(program: Command): void {
     .option('--parent-affinity <kind>', `how affinity places a new child session: ${parentAffinities.join(', ')}`, oneOf(parentAffinities), upDefaults.parentAffinity)
     .option('--engines <n>', 'simulated engines of the pool that is started for it', wholeNumber(1, 256), 4)
     .option('--routers <n>', 'routers of that pool, used in turn', wholeNumber(1, 64), 1)
-    .option('--router <url>', 'a router that is already there, instead; it is switched to --mode')
+    .option('--router <url>', 'a router that is already there, instead; it is switched to --mode', httpUrl)
     .option('--limit <n>', 'only the first so many requests', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .option('--max-concurrency <n>', 'requests on their way at once; further ones wait', wholeNumber(1, 100_000), 256)
     .option('--max-output-tokens <n>', 'longest answer that is asked for, however long the recorded one', wholeNumber(1, 1_000_000), 1_024)

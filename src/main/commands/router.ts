@@ -25,7 +25,7 @@ interface Flags {
 
 const examples = `
 Examples:
-  $ kinroute router --mode affinity                                  sessions stick to workers, siblings stay together
+  $ kinroute router --mode affinity --parent-affinity siblings        sessions stick to workers, siblings stay together
   $ kinroute router --mode event --port 8081 --name r2               a second router beside the first
   $ kinroute router --mode event --tokenizer /models/Qwen3-8B        tokenizes by itself instead of asking the engines`;
 

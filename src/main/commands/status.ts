@@ -2,7 +2,7 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { isObject } from '../../core/evidence/trace-fields.ts';
 import { messageOf, RouterError } from '../../core/router-error.ts';
-import { action, exitCodes } from '../command-tools.ts';
+import { action, exitCodes, httpUrl } from '../command-tools.ts';
 
 interface Flags {
   readonly router: string;
@@ -30,14 +30,14 @@ export function registerStatus(program: Command): void {
   program
     .command('status')
     .description('what a router knows: whether it is ready, its mode, every rank with its load and blocks')
-    .option('--router <url>', 'the router', 'http://127.0.0.1:8080')
+    .option('--router <url>', 'the router', httpUrl, 'http://127.0.0.1:8080')
     .option('--json', 'print one JSON object')
     .addHelpText('after', examples)
     .action(action(status));
 }
 
 async function status(flags: Flags): Promise<void> {
-  const url = flags.router.replace(/\/$/, '');
+  const url = flags.router;
   const [ready, mode, listed] = await Promise.all([fetched(url, '/health/ready'), fetched(url, '/mode'), fetched(url, '/workers')]);
   const workers = Array.isArray(listed['workers']) ? listed['workers'].filter(isObject) : [];
   const found: Status = { router: url, ready, mode, workers };

@@ -15,7 +15,7 @@ interface Flags extends UpFlags {
 const examples = `
 Examples:
   $ kinroute up                                      four simulated engines behind http://127.0.0.1:8080
-  $ kinroute up --engines 8 --mode affinity          eight, sessions stick to workers, siblings stay together
+  $ kinroute up --engines 8 --mode affinity          eight, sessions stick to workers
   $ kinroute up --engine http://127.0.0.1:30000      one command in front of a real SGLang server
   $ kinroute up --routers 2 --port 9000 --json       two routers on 9000 and 9001, addresses as one JSON object
 Ctrl-C (SIGINT) or SIGTERM stops all of it.`;

@@ -4,7 +4,7 @@ import { placementEventNames } from '../../core/evidence/placement-event-names.t
 import { placementLine } from '../../core/evidence/placement-line.ts';
 import type { PlacementEvent } from '../../core/placement/placement-event.ts';
 import { RouterError } from '../../core/router-error.ts';
-import { action, listOf, oneOf, untilStopped, wholeNumber } from '../command-tools.ts';
+import { action, httpUrl, listOf, oneOf, untilStopped, wholeNumber } from '../command-tools.ts';
 import { watchPlacements } from '../watch-placements.ts';
 
 interface Flags {
@@ -28,7 +28,7 @@ export function registerWatch(program: Command): void {
   program
     .command('watch')
     .description('follow placement events')
-    .option('--router <url>', 'a router to follow them at (default http://127.0.0.1:8080)')
+    .option('--router <url>', 'a router to follow them at (default http://127.0.0.1:8080)', httpUrl)
     .option('--nats <url>', 'the NATS server to follow them at: events of all routers')
     .option('--event <list>', `only these: ${placementEventNames.join(', ')}`, listOf(oneOf(placementEventNames)))
     .option('--worker <name>', 'only those about this worker')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { messageOf, RouterError } from '../../core/router-error.ts';
-import { action, oneOf, untilStopped, wholeNumber } from '../command-tools.ts';
+import { action, httpUrl, oneOf, untilStopped, wholeNumber } from '../command-tools.ts';
 import { createLog, logLevels } from '../create-log.ts';
 import type { LogLevel } from '../create-log.ts';
 import { startWorker, workerDefaults } from '../start-worker.ts';
@@ -17,6 +17,7 @@ interface Flags {
   readonly kvEndpoint?: string;
   readonly replayEndpoint?: string;
   readonly pageSize?: number;
+  readonly vocabSize?: number;
   readonly keepExtraKey?: boolean;
   readonly apiKeyFile?: string;
   readonly loadPeriod: number;
@@ -37,7 +38,7 @@ export function registerWorker(program: Command): void {
   program
     .command('worker')
     .description('the agent beside one SGLang or vLLM server: serves its requests, tells its KV events and load')
-    .requiredOption('--engine <url>', "the server's http://host:port")
+    .requiredOption('--engine <url>', "the server's http://host:port", httpUrl)
     .requiredOption('--nats <url>', 'the NATS server')
     .option('--pool <name>', 'the workers of one model (default: named after the model)')
     .option('--name <name>', "this worker (default: named after the engine's host and port)")
@@ -46,6 +47,7 @@ export function registerWorker(program: Command): void {
     .option('--kv-endpoint <tcp>', "rank 0's event socket; tcp://*:PORT lets the engine connect to us (default: the engine says)")
     .option('--replay-endpoint <tcp>', "rank 0's replay socket (default: the engine says)")
     .option('--page-size <tokens>', 'tokens a page (default: the engine says)', wholeNumber(1, 65_535))
+    .option('--vocab-size <ids>', "token ids are below this: others are refused (default: as config.json in the model's folder says, where the agent can read it)", wholeNumber(1, 2 ** 31 - 1))
     .option('--keep-extra-key', 'send extra_key on as it is, not as a cache_salt; its prompts are placed without events')
     .option('--api-key-file <path>', "file with the engine's API key")
     .option('--load-period <ms>', 'how often loads are told', wholeNumber(50, 10_000), workerDefaults.loadPeriodMs)

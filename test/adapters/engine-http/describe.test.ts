@@ -5,7 +5,7 @@ import { parseTcpEndpoint } from '../../../src/adapters/engine-http/event-endpoi
 import { parseJsonObject } from '../../../src/adapters/engine-http/json-fields.ts';
 import type { EngineDescription } from '../../../src/ports/engine.ts';
 import { codeOf, never } from '../../support/nats-requests.ts';
-import { haveShared } from '../../support/shared-data.ts';
+import { haveShared, sharedPath } from '../../support/shared-data.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { answerFrom, answeringServer } from './answering-server.ts';
 import type { RecordedExchange } from './recorded-exchange.ts';
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 async function clientOf(exchanges: readonly RecordedExchange[], options: Partial<EngineClientOptions> = {}): Promise<HttpEngineClient> {
   const server = await answeringServer(answerFrom(exchanges));
-  const overrides = { pageSize: null, kvEndpoint: null, replayEndpoint: null };
+  const overrides = { pageSize: null, vocabSize: null, kvEndpoint: null, replayEndpoint: null };
   const client = new HttpEngineClient({ url: server.url, apiKey: null, kind: null, keepExtraKey: false, overrides, ...options }, silentLog);
   closing.push(() => client.close(), () => server.close());
   return client;
@@ -54,6 +54,7 @@ describe.skipIf(!haveShared)('describe, by what real servers answered (needs ../
       maxRunningRequests: 8,
       capacityTokens: 2048,
       bigram: false,
+      unnamedInEvents: [],
       events: { topic: 'kv-events', ranks: [{ rank: 0, endpoint: 'tcp://127.0.0.1:5557', bind: false, replayEndpoint: 'tcp://127.0.0.1:5657' }] },
     });
   });
@@ -88,6 +89,16 @@ describe.skipIf(!haveShared)('describe, by what real servers answered (needs ../
     expect(description.events).toEqual({ why: 'the KV events of SGLang 0.5.5.post3 name no prefix: use 0.5.9 or newer' });
   });
 
+  it('E15: what keeps prompts apart and is not in the events is told, by version and flag', async () => {
+    const unnamed = async (version: string, keepExtraKey = false): Promise<readonly string[]> =>
+      (await describeWith([changed(recordedExchange(plain, 'server-info'), { version })], { keepExtraKey })).unnamedInEvents;
+    expect(await unnamed('0.5.17')).toEqual(['salt', 'extra-key', 'lora']);
+    expect(await unnamed('0.5.18')).toEqual(['lora']);
+    expect(await unnamed('0.5.22')).toEqual([]);
+    expect(await unnamed('0.5.17', true)).toEqual(['salt', 'extra-key', 'lora']);
+    expect(await unnamed('0.5.22', true)).toEqual(['extra-key']);
+  });
+
   it('replicas of one old SGLang share a port, so their events are not followed', async () => {
     const description = await describeWith([changed(recordedExchange(old, 'server-info'), { dp_size: 2 })]);
     expect(description.ranks).toEqual([0, 1]);
@@ -105,7 +116,7 @@ describe.skipIf(!haveShared)('describe, by what real servers answered (needs ../
   });
 
   it('E39: a flag says that the agent binds', async () => {
-    const overrides = { pageSize: null, kvEndpoint: parseTcpEndpoint('tcp://*:7000'), replayEndpoint: parseTcpEndpoint('tcp://10.0.0.7:7100') };
+    const overrides = { pageSize: null, vocabSize: null, kvEndpoint: parseTcpEndpoint('tcp://*:7000'), replayEndpoint: parseTcpEndpoint('tcp://10.0.0.7:7100') };
     const description = await describeWith([recordedExchange(twoRanks, 'server-info')], { overrides });
     expect(description.events).toMatchObject({
       ranks: [
@@ -113,6 +124,14 @@ describe.skipIf(!haveShared)('describe, by what real servers answered (needs ../
         { rank: 1, endpoint: 'tcp://*:7001', bind: true, replayEndpoint: 'tcp://10.0.0.7:7101' },
       ],
     });
+  });
+
+  it('the size of the vocabulary is in no answer: it comes by flag, or from the model’s folder', async () => {
+    const folder = sharedPath('fixtures', 'tiny-model');
+    const answers = [changed(recordedExchange(plain, 'server-info'), { model_path: folder })];
+    expect((await describeWith(answers)).vocabSize).toBe(815);
+    const overrides = { pageSize: null, vocabSize: 512, kvEndpoint: null, replayEndpoint: null };
+    expect((await describeWith(answers, { overrides })).vocabSize).toBe(512);
   });
 
   it('EAGLE pages are over pairs of tokens', async () => {
@@ -129,7 +148,7 @@ describe.skipIf(!haveShared)('describe, by what real servers answered (needs ../
   });
 
   it('vLLM without metrics takes its block size by flag, or is refused with the flag named', async () => {
-    const overrides = { pageSize: 32, kvEndpoint: null, replayEndpoint: null };
+    const overrides = { pageSize: 32, vocabSize: null, kvEndpoint: null, replayEndpoint: null };
     expect((await describeWith(vllmExchanges(), { overrides })).pageSize).toBe(32);
     await expect(describeWith(vllmExchanges())).rejects.toThrow('--page-size');
   });
@@ -158,7 +177,7 @@ describe('describe, where there is no engine', () => {
   it('a port where nothing listens is engine-unreachable, and named', async () => {
     const server = await answeringServer(() => undefined);
     await server.close();
-    const overrides = { pageSize: null, kvEndpoint: null, replayEndpoint: null };
+    const overrides = { pageSize: null, vocabSize: null, kvEndpoint: null, replayEndpoint: null };
     const client = new HttpEngineClient({ url: server.url, apiKey: null, kind: null, keepExtraKey: false, overrides }, silentLog);
     closing.push(() => client.close());
     expect(await codeOf(client.describe(never))).toBe('engine-unreachable');
@@ -166,7 +185,7 @@ describe('describe, where there is no engine', () => {
   });
 
   it('an address with a path is refused', () => {
-    const overrides = { pageSize: null, kvEndpoint: null, replayEndpoint: null };
+    const overrides = { pageSize: null, vocabSize: null, kvEndpoint: null, replayEndpoint: null };
     expect(() => new HttpEngineClient({ url: 'http://x/v1', apiKey: null, kind: null, keepExtraKey: false, overrides }, silentLog)).toThrow('http://host:port');
   });
 });

@@ -21,7 +21,7 @@ afterEach(async () => {
 
 async function engineAt(answer: Answer, options: Partial<EngineClientOptions> = {}): Promise<{ readonly client: HttpEngineClient; readonly server: AnsweringServer }> {
   const server = await answeringServer(answer);
-  const overrides = { pageSize: null, kvEndpoint: null, replayEndpoint: null };
+  const overrides = { pageSize: null, vocabSize: null, kvEndpoint: null, replayEndpoint: null };
   const client = new HttpEngineClient({ url: server.url, apiKey: null, kind: null, keepExtraKey: false, overrides, ...options }, silentLog);
   closing.push(() => client.close(), () => server.close());
   return { client, server };

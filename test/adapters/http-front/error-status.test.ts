@@ -16,6 +16,6 @@ it('every code has a status that is an error, and what the client did wrong is a
 });
 
 it('what another worker could do is told apart from what none could', () => {
-  expect(codes.filter((code) => errorStatus[code] === 503)).toEqual(['no-worker', 'no-responder', 'bus-unavailable']);
+  expect(codes.filter((code) => errorStatus[code] === 503)).toEqual(['no-worker', 'no-responder', 'stopping', 'bus-unavailable']);
   expect(codes.filter((code) => errorStatus[code] === 504)).toEqual(['worker-silent', 'deadline-exceeded']);
 });

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startHttpFront } from '../../../src/adapters/http-front/http-front.ts';
-import type { RunningFront } from '../../../src/adapters/http-front/http-front.ts';
+import type { HttpFrontOptions, RunningFront } from '../../../src/adapters/http-front/http-front.ts';
 import { PrometheusMetrics } from '../../../src/adapters/http-front/prometheus-metrics.ts';
 import { RouterError } from '../../../src/core/router-error.ts';
 import type { LivePolicy } from '../../../src/core/placement/placement.ts';
@@ -85,7 +85,7 @@ interface Front {
   readonly running: RunningFront;
 }
 
-async function start(): Promise<Front> {
+async function start(more: Partial<HttpFrontOptions> = {}): Promise<Front> {
   const [router, view, followed] = [new FakeRouter(), new FakeView(), [] as Front['followed']];
   const placements = {
     follow: (options: { pool: string | null; after: number | null }, onEvent: OnEvent) => {
@@ -94,7 +94,7 @@ async function start(): Promise<Front> {
       return Promise.resolve({ close: () => Promise.resolve(void (following.closed = true)) });
     },
   };
-  const running = await startHttpFront({ host: '127.0.0.1', port: 0, bodyLimitBytes: 1_000, closeGraceMs: 3_000 }, { router, view, placements, metrics: new PrometheusMetrics(), log: silentLog });
+  const running = await startHttpFront({ host: '127.0.0.1', port: 0, bodyLimitBytes: 1_000, closeGraceMs: 3_000, ...more }, { router, view, placements, metrics: new PrometheusMetrics(), log: silentLog });
   opened.push(running);
   return { url: running.url, router, view, followed, running };
 }
@@ -105,6 +105,13 @@ interface ErrorAnswer {
   readonly error: { readonly message: string; readonly type: string; readonly code: string };
 }
 const errorOf = async (response: Response): Promise<ErrorAnswer['error']> => ((await response.json()) as ErrorAnswer).error;
+
+/** All that comes on a bare connection until it is closed. */
+async function untilClosed(socket: Socket): Promise<string> {
+  let text = '';
+  for await (const piece of socket) text += String(piece);
+  return text;
+}
 
 /** A bare connection, to see what is on the wire and to go away when we like. */
 async function rawRequest(url: string, head: string): Promise<Socket> {
@@ -211,6 +218,41 @@ describe('a request', () => {
     socket.destroy();
   });
 
+  it('is given up when its client takes nothing any more', async () => {
+    const { url, router } = await start({ readPatienceMs: 50 });
+    let left: () => void = () => {};
+    const leaving = new Promise<void>((resolve) => (left = resolve));
+    router.answer = () => {
+      async function* body(): AsyncGenerator<Uint8Array> {
+        try {
+          for (;;) yield new Uint8Array(256 * 1024);
+        } finally {
+          left();
+        }
+      }
+      return Promise.resolve({ status: 200, headers: [] as const, body: body() });
+    };
+    const socket = await rawRequest(url, rawPost('{}'));
+    await leaving;
+    socket.destroy();
+  });
+
+  it('that waits behind another on its connection is cancelled with it', async () => {
+    const { url, router } = await start();
+    const signals: AbortSignal[] = [];
+    let both: () => void = () => {};
+    const begun = new Promise<void>((resolve) => (both = resolve));
+    router.answer = (_request, _onPlaced, signal) => {
+      if (signals.push(signal) === 2) both();
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new RouterError('cancelled', 'gone')), { once: true }));
+    };
+    const socket = await rawRequest(url, rawPost('{}') + rawPost('{}'));
+    await begun;
+    socket.destroy();
+    for (const signal of signals) if (!signal.aborted) await once(signal, 'abort');
+    expect(signals.map(({ reason }) => (reason as RouterError).code)).toEqual(['cancelled', 'cancelled']);
+  });
+
   it('that breaks off without an end the client can read breaks the connection off', async () => {
     const { url, router } = await start();
     router.answer = () => Promise.resolve(answerOf(200, ['{"half":', new RouterError('worker-failed', 'killed')]));
@@ -227,6 +269,37 @@ describe('a request', () => {
 });
 
 describe('what is wrong with a request', () => {
+  it('brackets nested by the thousand are a 400, before anything walks into them', async () => {
+    const { url, router } = await start({ bodyLimitBytes: 1_000_000 });
+    for (const body of [`{"model":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, '{"a":'.repeat(300)]) {
+      const answer = await post(`${url}/generate`, body);
+      expect([answer.status, await errorOf(answer)]).toEqual([400, { message: saying('256'), type: 'invalid_request_error', code: 'bad-json' }]);
+    }
+    expect(router.asked).toEqual([]);
+  });
+
+  it('what is no HTTP, and a path that can not be decoded, are a 400 in the same shape', async () => {
+    const { url } = await start();
+    expect(await untilClosed(await rawRequest(url, 'nonsense\r\n\r\n'))).toMatch(/^HTTP\/1\.1 400 [^]*\{"error":\{"message":"[^"]+","type":"invalid_request_error","code":"bad-request"\}\}$/);
+    expect(await untilClosed(await rawRequest(url, `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`))).toMatch(/^HTTP\/1\.1 431 [^]*"code":"bad-request"/);
+    const odd = await fetch(`${url}/%zz`);
+    expect([odd.status, (await errorOf(odd)).code]).toEqual([400, 'bad-request']);
+  });
+
+  it('none of two thousand headers is dropped, so the body is still there', async () => {
+    const { url, router } = await start();
+    const headers = Array.from({ length: 2_000 }, (_, index) => `a${index}:1`).join('\r\n');
+    const answer = await untilClosed(await rawRequest(url, `POST /generate HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\nContent-Length: 2\r\n\r\n{}`));
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(router.asked[0]?.headers.length).toBe(2_003);
+  });
+
+  it('a body that stops coming is given up with a 408', async () => {
+    const { url } = await start({ uploadPatienceMs: 100 });
+    const answer = await untilClosed(await rawRequest(url, 'POST /generate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a"'));
+    expect(answer).toMatch(/^HTTP\/1\.1 408 [^]*"code":"bad-request"/);
+  });
+
   it('a body that is no JSON object is a 400 that does not quote it', async () => {
     const { url, router } = await start();
     for (const body of ['', 'secret prompt', '[1]', '"x"', '{"a":']) {
@@ -275,6 +348,46 @@ describe('what is wrong with a request', () => {
     const port = Number(new URL(url).port);
     const deps = { router, view, placements: { follow: () => Promise.reject(new Error('unused')) }, metrics: new PrometheusMetrics(), log: silentLog };
     await expect(startHttpFront({ host: '127.0.0.1', port, bodyLimitBytes: 1, closeGraceMs: 0 }, deps)).rejects.toMatchObject({ code: 'port-in-use', message: saying(String(port)) });
+  });
+});
+
+describe('a front that closes', () => {
+  it('serves a request that was sent before, also one whose body is still coming', async () => {
+    const { url, running, router } = await start();
+    const kept = await rawRequest(url, 'POST /generate HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\n{"a"');
+    const closing = running.close();
+    const late = await rawRequest(url, rawPost('{"b":1}'));
+    kept.write(':1}');
+    const answers = await Promise.all([untilClosed(kept), untilClosed(late)]);
+    await closing;
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*connection: close[^]*\{\}/i);
+    expect(router.asked.length).toBe(2);
+  });
+
+  it('ends what is not done in time with a code, a stream too', async () => {
+    const { url, running, router } = await start({ closeGraceMs: 50 });
+    const stopped = (signal: AbortSignal): Promise<never> => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as RouterError), { once: true }));
+    router.answer = (request, _onPlaced, signal) => {
+      if (request.path === '/generate') return stopped(signal);
+      async function* body(): AsyncGenerator<Uint8Array> {
+        yield new TextEncoder().encode('data: 1\n\n');
+        await stopped(signal).catch((error: unknown) => error);
+        yield new TextEncoder().encode('data: the last words\n\n');
+      }
+      return Promise.resolve({ status: 200, headers: [['content-type', 'text/event-stream']] as const, body: body() });
+    };
+    const silent = post(`${url}/generate`, '{}');
+    const stream = await post(`${url}/v1/completions`, '{}');
+    while (router.asked.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    await running.close();
+    expect([(await silent).status, (await errorOf(await silent)).code, await stream.text()]).toEqual([503, 'stopping', 'data: 1\n\ndata: the last words\n\n']);
+  });
+
+  it('does not wait for a connection on which nothing was ever asked', async () => {
+    const { url, running } = await start({ closeGraceMs: 600_000 });
+    const idle = await rawRequest(url, '');
+    await running.close();
+    expect(await untilClosed(idle).catch(() => '')).toBe('');
   });
 });
 

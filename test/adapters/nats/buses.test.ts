@@ -15,7 +15,8 @@ import { RouterError } from '../../../src/core/router-error.ts';
 import type { ControlHandler } from '../../../src/ports/kv-bus.ts';
 import { load, placed } from '../../support/nats-fixtures.ts';
 import { bytesOf, codeOf, Collected, never, pool, rank0, rank1, textOf, worker } from '../../support/nats-requests.ts';
-import { silentLog, startTestNats } from '../../support/nats-server.ts';
+import { startTestNats } from '../../support/nats-server.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 describe('the bus', () => {
   let nats: NatsServerProcess;

@@ -4,6 +4,7 @@ import { connectNats, type NatsHandle } from '../../../src/adapters/nats/connect
 import { loadFollower, loadPublisher } from '../../../src/adapters/nats/load-bus.ts';
 import { NatsRequestServer } from '../../../src/adapters/nats/request-server.ts';
 import { NatsRequestTransport } from '../../../src/adapters/nats/request-transport.ts';
+import { routerPorts } from '../../../src/adapters/nats/router-ports.ts';
 import { encodeRequest } from '../../../src/adapters/nats/wire/engine-request.ts';
 import { encodeFlow } from '../../../src/adapters/nats/wire/flow.ts';
 import { decodeFrame } from '../../../src/adapters/nats/wire/frame.ts';
@@ -11,9 +12,11 @@ import { freePort } from '../../../src/adapters/system/free-port.ts';
 import type { NatsServerProcess } from '../../../src/adapters/system/nats-server.ts';
 import type { LoadSnapshot } from '../../../src/core/load/load-snapshot.ts';
 import { RouterError } from '../../../src/core/router-error.ts';
-import { load } from '../../support/nats-fixtures.ts';
-import { awaited, bytesOf, codeOf, containing, Collected, engineRequest, never, pool, rank0, textOf, withCode, worker } from '../../support/nats-requests.ts';
-import { silentLog, startTestNats } from '../../support/nats-server.ts';
+import { load, placed } from '../../support/nats-fixtures.ts';
+import { saying } from '../../support/saying.ts';
+import { awaited, bytesOf, codeOf, Collected, engineRequest, never, pool, rank0, textOf, withCode, worker } from '../../support/nats-requests.ts';
+import { startTestNats } from '../../support/nats-server.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const once = (listen: (listener: () => void) => () => void): Promise<void> => new Promise((resolve) => void listen(resolve));
 
@@ -67,7 +70,7 @@ describe('the connection to NATS', () => {
     const plain = await connect({ servers: nats.url });
     await (await plain.jetstreamManager()).streams.add({ name: 'KIN_LOAD', subjects: ['elsewhere.>'] });
     await plain.close();
-    await expect(connectNats({ servers: nats.url, name: 'x' }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: containing('KIN_LOAD') });
+    await expect(connectNats({ servers: nats.url, name: 'x' }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: saying('KIN_LOAD') });
   });
 
   it('another prefix has its own streams on the same server', async () => {
@@ -120,6 +123,20 @@ describe('the connection to NATS', () => {
     loadPublisher(handle).publish(pool, load({ heldBlocks: 2 }));
     await seen.until((all) => all.at(-1)?.heldBlocks === 2);
     expect(handle.counters.streamsRecreated).toBe(1);
+    await following.close();
+  });
+
+  it('placement events on their way when the server is killed are told all the same, once and in order', async () => {
+    const seen = new Collected<string>();
+    const told = routerPorts(handle).placements;
+    const following = await told.follow({ pool: null, after: null }, (event) => seen.add('requestId' in event ? event.requestId : ''));
+    const names = Array.from({ length: 50 }, (_, index) => `q${index}`);
+    told.publish(placed({ requestId: 'first' }));
+    await seen.until((all) => all.length === 1);
+    for (const requestId of names) told.publish(placed({ requestId }));
+    await nats.kill();
+    await nats.restart();
+    expect(await seen.until((all) => all.length === 51)).toEqual(['first', ...names]);
     await following.close();
   });
 

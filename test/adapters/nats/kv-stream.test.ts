@@ -7,7 +7,8 @@ import { epoch, parsePoolId, type RankId } from '../../../src/core/identity/ids.
 import { hashesFromHex, hashHex } from '../../../src/core/identity/sequence-hash.ts';
 import type { KvBatch } from '../../../src/core/kv-stream/kv-event.ts';
 import { Collected, pool, rank0, rank1 } from '../../support/nats-requests.ts';
-import { silentLog, startTestNats } from '../../support/nats-server.ts';
+import { startTestNats } from '../../support/nats-server.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const batch = (seq: number): KvBatch => ({
   epoch: epoch('e1'),

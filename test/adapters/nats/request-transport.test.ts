@@ -6,7 +6,8 @@ import type { NatsServerProcess } from '../../../src/adapters/system/nats-server
 import { RouterError } from '../../../src/core/router-error.ts';
 import type { EngineRequest, EngineResponse, RequestHandler, ServedRequests } from '../../../src/ports/request-transport.ts';
 import { awaited, bytesOf, codeOf, engineRequest, never, pool, rank0, rank1, textOf, worker } from '../../support/nats-requests.ts';
-import { silentLog, startTestNats } from '../../support/nats-server.ts';
+import { startTestNats } from '../../support/nats-server.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 async function readAll(response: EngineResponse): Promise<string[]> {
   const chunks: string[] = [];
@@ -239,6 +240,33 @@ describe('requests over NATS', () => {
     });
     expect(await codeOf(new NatsRequestTransport(router).send(pool, rank0, engineRequest({ deadlineMs: 100 }), never))).toBe('deadline-exceeded');
     await cancelled.promise;
+  });
+
+  it('what still runs when closing has to end is told as stopping, so that another worker is asked', async () => {
+    const started = awaited();
+    await serve(async (_rank, _got, _sink, signal) => {
+      started.fire();
+      await aborted(signal);
+      signal.throwIfAborted();
+    });
+    const running = new NatsRequestTransport(router).send(pool, rank0, engineRequest(), never);
+    await started.promise;
+    await served?.close(AbortSignal.abort());
+    served = null;
+    expect(await codeOf(running)).toBe('stopping');
+  });
+
+  it('a request given up for a reason of ours is told with it', async () => {
+    const started = awaited();
+    await serve(async (_rank, _got, _sink, signal) => {
+      started.fire();
+      await aborted(signal);
+    });
+    const time = new AbortController();
+    const running = new NatsRequestTransport(router).send(pool, rank0, engineRequest(), time.signal);
+    await started.promise;
+    time.abort(new RouterError('stopping', 'the router is stopping'));
+    expect(await codeOf(running)).toBe('stopping');
   });
 
   it('closing lets a running request end and refuses new ones as no-responder', async () => {

@@ -8,7 +8,8 @@ import type { Closable } from '../../../src/ports/kv-bus.ts';
 import type { WorkerRegistration } from '../../../src/core/identity/registration.ts';
 import { registration } from '../../support/nats-fixtures.ts';
 import { codeOf, Collected } from '../../support/nats-requests.ts';
-import { silentLog, startTestNats } from '../../support/nats-server.ts';
+import { startTestNats } from '../../support/nats-server.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 type Told = { readonly kind: 'registered'; readonly registration: WorkerRegistration } | { readonly kind: 'gone'; readonly worker: string };
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { startEngine, type EngineOptions, type RunningEngine } from '../../../src/main/start-engine.ts';
 import { EventReader, post, replayedBatch, replayFrames, tokens } from './engine-client.ts';
-import { silentLog } from './silent-log.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const running: RunningEngine[] = [];
 const readers: EventReader[] = [];

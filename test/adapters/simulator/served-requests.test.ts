@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startEngine, type EngineOptions, type RunningEngine } from '../../../src/main/start-engine.ts';
 import { freed, loadsUntil, post, rawPost, tokens } from './engine-client.ts';
-import { silentLog } from './silent-log.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const running: RunningEngine[] = [];
 

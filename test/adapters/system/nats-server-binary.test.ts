@@ -7,8 +7,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findNatsServer, type SearchTools } from '../../../src/adapters/system/nats-server-binary.ts';
 import { fetchRelease, releaseFor, type FetchBytes, type RunProgram } from '../../../src/adapters/system/nats-server-release.ts';
 import { isNewEnough, parseNatsServerVersion } from '../../../src/adapters/system/nats-server-version.ts';
-import { containing, withCode } from '../../support/nats-requests.ts';
-import { silentLog } from '../../support/nats-server.ts';
+import { withCode } from '../../support/nats-requests.ts';
+import { saying } from '../../support/saying.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const missing = withCode('nats-server-missing');
 
@@ -35,10 +36,10 @@ describe('finding nats-server', () => {
   const noNetwork: FetchBytes = () => Promise.reject(new Error('no network'));
   const tools = (change: Partial<SearchTools> = {}): SearchTools => ({
     env: {},
-    // Not one of those whose usual folders are looked at.
-    platform: 'win32',
+    platform: 'linux',
     arch: 'x64',
     isRoot: false,
+    usualPlaces: [],
     cacheDir: join(home, 'cache'),
     run: nothingRuns,
     fetch: noNetwork,
@@ -69,7 +70,7 @@ describe('finding nats-server', () => {
     const env = { NATS_SERVER_BIN: named, PATH: join(home, 'bin') };
     expect(await findNatsServer(silentLog, tools({ env }))).toBe(named);
     fakeServer(named, '2.8.4');
-    await expect(findNatsServer(silentLog, tools({ env }))).rejects.toMatchObject({ code: 'nats-server-missing', message: containing('2.8.4') });
+    await expect(findNatsServer(silentLog, tools({ env }))).rejects.toMatchObject({ code: 'nats-server-missing', message: saying('2.8.4') });
     await expect(findNatsServer(silentLog, tools({ env: { ...env, NATS_SERVER_BIN: join(home, 'nothing') } }))).rejects.toThrow(missing);
   });
 
@@ -96,15 +97,23 @@ describe('finding nats-server', () => {
   });
 
   it('without any way to get one, it says what was tried and what to do', async () => {
-    const error: unknown = await findNatsServer(silentLog, tools({ platform: 'linux', env: { PATH: '' }, cacheDir: join(home, 'c') })).catch((failure: unknown) => failure);
-    // On a machine with nats-server in its usual place this finds that.
-    if (typeof error === 'string') return;
-    expect(error).toMatchObject({ code: 'nats-server-missing' });
-    expect(String(error)).toContain('NATS_SERVER_BIN');
+    const finding = findNatsServer(silentLog, tools());
+    await expect(finding).rejects.toMatchObject({ code: 'nats-server-missing', message: saying(/nats-server-v2\.10\.29-linux-amd64\.tar\.gz could not be reached; install .* or set NATS_SERVER_BIN/) });
+    expect(said).toHaveLength(2);
+  });
+
+  it('one in a usual place is found though PATH lacks it', async () => {
+    const usual = fakeServer(join(home, 'sbin', 'nats-server'), '2.9.10');
+    expect(await findNatsServer(silentLog, tools({ usualPlaces: [join(home, 'nowhere'), usual] }))).toBe(usual);
+  });
+
+  it('a folder that cannot be made to keep it in is named', async () => {
+    const file = fakeServer(join(home, 'file'), '2.8.0');
+    await expect(findNatsServer(silentLog, tools({ cacheDir: join(file, 'cache') }))).rejects.toMatchObject({ code: 'nats-server-missing', message: saying(join(file, 'cache')) });
   });
 
   it('a platform without a pinned release is told so', async () => {
-    await expect(findNatsServer(silentLog, tools({ arch: 'mips' }))).rejects.toMatchObject({ code: 'nats-server-missing', message: containing('win32 mips') });
+    await expect(findNatsServer(silentLog, tools({ arch: 'mips' }))).rejects.toMatchObject({ code: 'nats-server-missing', message: saying('linux mips') });
   });
 
   it('a release whose checksum is right is unpacked', async () => {
@@ -120,7 +129,7 @@ describe('finding nats-server', () => {
     const release = releaseFor('linux', 'x64');
     if (release === null) throw new Error('no release for linux x64');
     const attempt = fetchRelease(release, join(home, 'cache'), { fetch: answering(archiveOf(release.folder)), run: runReally });
-    await expect(attempt).rejects.toMatchObject({ code: 'nats-server-missing', message: containing(release.sha256) });
+    await expect(attempt).rejects.toMatchObject({ code: 'nats-server-missing', message: saying(release.sha256) });
     expect(existsSync(join(home, 'cache', release.folder))).toBe(false);
   });
 
@@ -128,7 +137,7 @@ describe('finding nats-server', () => {
     const release = releaseFor('linux', 'arm64');
     if (release === null) throw new Error('no release for linux arm64');
     const notFound: FetchBytes = () => Promise.resolve({ ok: false, status: 404, arrayBuffer: () => Promise.resolve(new ArrayBuffer(0)) });
-    await expect(fetchRelease(release, home, { fetch: notFound, run: runReally })).rejects.toMatchObject({ message: containing('404') });
+    await expect(fetchRelease(release, home, { fetch: notFound, run: runReally })).rejects.toMatchObject({ message: saying('404') });
   });
 
   it('versions are read and compared as numbers', () => {

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startNatsServer } from '../../../src/adapters/system/nats-server.ts';
 import { parseServerHello } from '../../../src/adapters/system/nats-server-hello.ts';
-import { containing } from '../../support/nats-requests.ts';
-import { silentLog } from '../../support/nats-server.ts';
+import { saying } from '../../support/saying.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const root = resolve(fileURLToPath(new URL('../../..', import.meta.url)));
 
@@ -62,20 +62,20 @@ describe('a nats-server of our own', () => {
     await once(taken, 'listening');
     const address = taken.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    await expect(startNatsServer({ port }, silentLog)).rejects.toMatchObject({ code: 'port-in-use', message: containing(String(port)) });
+    await expect(startNatsServer({ port }, silentLog)).rejects.toMatchObject({ code: 'port-in-use', message: saying(String(port)) });
     taken.close();
   });
 
   it('a configuration that the server refuses is bad-config, with what the server said', async () => {
     const configFile = join(home, 'broken.conf');
     writeFileSync(configFile, 'jetstream { nonsense: 1 }\n');
-    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: containing('nonsense') });
+    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: saying('nonsense') });
   });
 
   it('a server without JetStream is refused and not left running', async () => {
     const configFile = join(home, 'plain.conf');
     writeFileSync(configFile, 'max_payload: 1MB\n');
-    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: containing('JetStream') });
+    await expect(startNatsServer({ configFile }, silentLog)).rejects.toMatchObject({ code: 'bad-config', message: saying('JetStream') });
   });
 
   it('a program that is not there is nats-server-missing', async () => {
@@ -98,7 +98,7 @@ describe('a nats-server of our own', () => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
     await once(child, 'close');
     const started: unknown = JSON.parse(out);
-    expect(started).toMatchObject({ url: containing('nats://127.0.0.1:'), storeDir: containing('kinroute-nats-') });
+    expect(started).toMatchObject({ url: saying('nats://127.0.0.1:'), storeDir: saying('kinroute-nats-') });
     const { url, storeDir } = started as { readonly url: string; readonly storeDir: string };
     expect(await answers(Number(new URL(url).port))).toBe(false);
     expect(existsSync(storeDir)).toBe(false);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EngineTokenizer } from '../../../src/adapters/tokenizer/engine-tokenizer.ts';
+import { KeptTokens } from '../../../src/adapters/tokenizer/kept-tokens.ts';
 import { RequestTokenizer } from '../../../src/adapters/tokenizer/prompt-tokenizer.ts';
 import { TokenCache } from '../../../src/adapters/tokenizer/token-cache.ts';
 import { parsePoolId, parseWorkerId } from '../../../src/core/identity/ids.ts';
@@ -36,8 +37,8 @@ interface Around {
 
 function tokenizer(kind: 'sglang' | 'vllm' = 'sglang'): Around {
   const control = new FakeControl();
-  const text = new EngineTokenizer({ control, workersOf: () => workers });
-  const request = new RequestTokenizer({ text, poolOf: () => ({ kind, models: ['llama', 'llama:7b'], workers }), log: silentLog }, { patienceMs: 1_000, cacheBytes: 10_000 });
+  const text = new KeptTokens(new EngineTokenizer({ control, workersOf: () => workers }), 10_000);
+  const request = new RequestTokenizer({ text, poolOf: () => ({ kind, models: ['llama', 'llama:7b'], workers }), counted: () => undefined, log: silentLog }, { patienceMs: 1_000 });
   return { control, ask: (path, body) => request.tokensOf({ pool, path, body }, new AbortController().signal) };
 }
 
@@ -76,7 +77,7 @@ describe('tokens of text, by way of the engines', () => {
 
   it('of a chat go with all that its template reads', async () => {
     const { control, ask } = tokenizer();
-    const chat = { model: 'llama', messages: [{ role: 'user', content: 'hi' }], tools: [{}], chat_template_kwargs: { think: true }, temperature: 1 };
+    const chat = { model: 'llama', messages: [{ role: 'user', content: 'hi' }], tools: [{}], tool_choice: 'none', chat_template_kwargs: { think: true }, reasoning_effort: 'low', temperature: 1 };
     await ask('/v1/chat/completions', chat);
     const { temperature: _temperature, ...asked } = chat;
     expect(control.asked[0]?.body).toEqual(asked);
@@ -127,7 +128,12 @@ describe('the cache of tokens', () => {
     cache.take('aaaa');
     cache.put('cccc', new Int32Array(8));
     expect([cache.take('aaaa')?.length, cache.take('bbbb'), cache.bytes]).toEqual([8, null, 80]);
+  });
+
+  it('does not keep what is larger than itself, nor drives anything out for it', () => {
+    const cache = new TokenCache(100);
+    cache.put('aaaa', new Int32Array(8));
     cache.put('x'.repeat(60), new Int32Array(0));
-    expect(cache.bytes).toBe(0);
+    expect([cache.take('aaaa')?.length, cache.take('x'.repeat(60)), cache.bytes]).toEqual([8, null, 40]);
   });
 });

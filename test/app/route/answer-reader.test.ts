@@ -46,6 +46,19 @@ describe('a stream that is looked at', () => {
   it('in the middle of an event is not between two', () => {
     expect(read(new EventStreamReader(), 'data: {}\n').betweenEvents).toBe(false);
   });
+
+  it('that ends in the middle of an event was cut off, one whose last empty line is missing was not', () => {
+    const cutOff = (...parts: readonly string[]): boolean => read(new EventStreamReader(), ...parts).cutOff;
+    expect([cutOff('data: {}\n\nda', 'ta: {'), cutOff('data: {"a":1}')]).toEqual([true, true]);
+    expect([cutOff(), cutOff('data: {}\n\n'), cutOff('data: {}\n\n\n'), cutOff('data: {}\n\ndata: [DONE]\n')]).toEqual([false, false, false, false]);
+  });
+
+  it('of one event in a million pieces is looked at once a piece, not as a whole each time', () => {
+    const reader = read(new EventStreamReader(), 'data: {"meta_info":{"prompt_tokens":5},"text":"');
+    const letter = encoder.encode('x');
+    for (let piece = 0; piece < 1_000_000; piece++) reader.push(letter);
+    expect(read(reader, '"}\n', '\n').usage().promptTokens).toBe(5);
+  });
 });
 
 describe('an answer that is no stream', () => {

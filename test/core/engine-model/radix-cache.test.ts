@@ -26,7 +26,7 @@ class Follower {
     for (const event of events) {
       if (event.kind === 'cleared') this.held.clear();
       else if (event.kind === 'stored') digestNames(event.digests).forEach((name) => this.held.add(name));
-      else digestNames(event.digests).forEach((name) => this.held.delete(name));
+      else event.runs.flatMap((run) => digestNames(run)).forEach((name) => this.held.delete(name));
     }
   }
 
@@ -40,6 +40,20 @@ class Follower {
 }
 
 describe('the radix cache', () => {
+  it('counts both parts of a run as locked that is split while a request stands on it', () => {
+    const cache = cacheOf(2);
+    store(cache, [1, 2, 3, 4]);
+    const whole = cache.match(plain, span([1, 2, 3, 4]));
+    cache.lock(whole.node);
+    const half = cache.match(plain, span([1, 2, 9, 9]));
+    cache.lock(half.node);
+    expect(cache.usage.lockedTokens).toBe(4);
+    cache.unlock(whole.node);
+    expect(cache.usage.lockedTokens).toBe(2);
+    cache.unlock(half.node);
+    expect(cache.usage.lockedTokens).toBe(0);
+  });
+
   it('tells a clear when it is made, and each page once', () => {
     const cache = cacheOf(2);
     store(cache, [1, 2, 3, 4]);

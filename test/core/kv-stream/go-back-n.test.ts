@@ -57,6 +57,18 @@ describe('go-back-n', () => {
     expect(takeAll(window)).toEqual([3, 4, 5]);
   });
 
+  it('keeps the order over thousands of items, of which few wait at a time', () => {
+    const window = new GoBackN<number>(limits());
+    const sent: number[] = [];
+    for (let i = 0; i < 3_000; i++) {
+      window.enqueue(i, 10);
+      sent.push(...takeAll(window));
+      if (i >= 2) window.acknowledge(i - 2, 0);
+    }
+    expect(sent).toEqual(Array.from({ length: 3_000 }, (_, index) => index));
+    expect(window.pending).toBe(2);
+  });
+
   it('drops the oldest at the bound of bytes, but keeps the newest however large', () => {
     const window = new GoBackN<number>(limits({ maxBytes: 25 }));
     expect([window.enqueue(1, 10), window.enqueue(2, 10), window.enqueue(3, 10)]).toEqual([0, 0, 1]);

@@ -12,7 +12,7 @@ describe('BlockHolders', () => {
         const holders = new BlockHolders();
         const plain = new Map<string, number>();
         for (const { add, low, high, tier } of changes) {
-          const key = `${low} ${high} ${tier}`;
+          const key = JSON.stringify([low, high, tier]);
           const before = plain.get(key) ?? 0;
           const after = Math.max(0, before + (add ? 1 : -1));
           expect(add ? holders.add(low, high, tier) : holders.remove(low, high, tier)).toBe(add ? before === 0 : before === 1);
@@ -20,7 +20,9 @@ describe('BlockHolders', () => {
           else plain.set(key, after);
           expect([holders.has(low, high, tier), holders.size]).toEqual([after > 0, plain.size]);
         }
+        for (const each of changes) expect(holders.has(each.low, each.high, each.tier)).toBe(plain.has(JSON.stringify([each.low, each.high, each.tier])));
       }),
+      { numRuns: 300 },
     );
   });
 

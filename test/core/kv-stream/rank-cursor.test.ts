@@ -29,9 +29,11 @@ describe('the cursor of a rank', () => {
     expect(cursor.state).toBe('waiting');
   });
 
-  it('E2: a first batch of 40 means that 40 are missing', () => {
+  it('E2: a first batch of 40 waits for a snapshot, and is no gap: whoever joins late has lost nothing', () => {
     const cursor = newCursor();
-    expect(cursor.accept(batch(40))).toEqual({ kind: 'gap', missingBatches: 40 });
+    expect(cursor.accept(batch(40))).toEqual({ kind: 'joined' });
+    expect(cursor.state).toBe('waiting');
+    expect(cursor.acceptSnapshot(snapshot(39))).toEqual({ kind: 'apply', batches: [batch(40)], missingBatches: 0 });
   });
 
   it('E37: a lone first batch and the one after it are no gap', () => {

@@ -34,9 +34,9 @@ describe('event and predicted mode', () => {
     expect(placed(place(request(), view, noRandom))).toMatchObject({ id: w2, overlapBlocks: 1 });
   });
 
-  it('says that no events spoke for an untrusted rank, instead of that it holds nothing', () => {
-    const view = poolView([rankView(w1, { trusted: false })]);
-    expect(placed(place(request(), view, noRandom)).overlapSource).toBe('none');
+  it('goes by prediction for a rank whose events do not tell, and says so', () => {
+    const view = poolView([rankView(w1, { eventBlocks: 12, trusted: false, predictedBlocks: 5 }), rankView(w2, { eventBlocks: 1, predictedBlocks: 9 })]);
+    expect(placed(place(request(), view, noRandom))).toMatchObject({ id: w1, overlapBlocks: 5, overlapSource: 'predicted' });
   });
 
   it('charges each candidate its prefill in flight, its active blocks and what the request would add', () => {
@@ -54,6 +54,19 @@ describe('event and predicted mode', () => {
     }
     const oneMore = request({ hashes: blocksOf(1, 4), promptTokens: 257 });
     expect(placed(place(oneMore, poolView([rankView(w1, { eventBlocks: 4 })]), noRandom)).overlapBlocks).toBe(4);
+  });
+
+  it('E36, E21: only whole pages count where a page is several blocks, by what each rank itself has', () => {
+    const asked = request({ hashes: blocksOf(1, 24), promptTokens: 24 * 64 });
+    const overlapsOn = (pageSize: number, blocks: number): number[] =>
+      placementModes.map((mode) => placed(place(asked, poolView([rankView(w1, { pageSize, eventBlocks: blocks, predictedBlocks: blocks })], { mode }), first)).overlapBlocks);
+    // Two pages of 768 tokens: of the repeat the first is reused, and so it is of a prompt that turns off in the second.
+    expect(new Set(overlapsOn(768, 24))).toEqual(new Set([12]));
+    expect(new Set(overlapsOn(768, 15))).toEqual(new Set([12]));
+    expect(new Set(overlapsOn(768, 11))).toEqual(new Set([0]));
+    expect(new Set(overlapsOn(16, 24))).toEqual(new Set([23]));
+    const { candidates } = place(asked, poolView([rankView(w1, { pageSize: 768, eventBlocks: 15 }), rankView(w2, { pageSize: 16, eventBlocks: 15 })]), first);
+    expect(candidates.map(({ eventBlocks }) => eventBlocks)).toEqual([12, 15]);
   });
 
   it('shares exact ties among all, by the number drawn', () => {
@@ -243,7 +256,7 @@ describe('shadows', () => {
 
 const anyRank = fc.record({
   id: fc.constantFrom(w1, rank('w1', 1), w2, w3),
-  ...{ draining: fc.boolean(), trusted: fc.boolean(), eventBlocks: fc.nat(16), predictedBlocks: fc.nat(16) },
+  ...{ draining: fc.boolean(), trusted: fc.boolean(), pageSize: fc.constantFrom(16, 64, 256), eventBlocks: fc.nat(16), predictedBlocks: fc.nat(16) },
   load: fc.record({
     ...{ requests: fc.nat(3), prefillTokens: fc.nat(2000), decodeTokens: fc.nat(2000), activeBlocks: fc.nat(40), sharedActiveBlocks: fc.nat(16) },
     ...{ reportedRunning: fc.option(fc.nat(3)), reportedWaiting: fc.option(fc.nat(3)) },
@@ -291,6 +304,9 @@ describe('place', () => {
         expect(chosen).toBeDefined();
         expect(view.ranks.find(({ id }) => rankKey(id) === rankKey(answer.id))?.draining).toBe(false);
         expect(asked.excluded.map(rankKey)).not.toContain(rankKey(answer.id));
+        const pageSize = Math.max(64, view.ranks.find(({ id }) => rankKey(id) === rankKey(answer.id))?.pageSize ?? 0);
+        expect((answer.overlapBlocks * 64) % pageSize).toBe(0);
+        expect(answer.overlapBlocks * 64).toBeLessThan(asked.promptTokens ?? 1);
         if (asked.target !== null) expect(answer.id.worker).toBe(asked.target.worker);
         if (answer.reason === 'lowest-cost') expect(chosen?.cost).toBe(Math.min(...eligible.map(({ cost }) => cost ?? Number.NaN)));
         for (const { cost, terms } of eligible) expect(Object.values(terms).reduce((sum, term) => sum + term, 0)).toBeCloseTo(cost ?? 0, 6);

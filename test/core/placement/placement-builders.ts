@@ -22,7 +22,7 @@ export type RankChanges = Partial<Omit<RankView, 'load'>> & { readonly load?: Pa
 
 /** A whole, idle rank that holds nothing, but for the changes. */
 export function rankView(id: RankId, { load, ...changes }: RankChanges = {}): RankView {
-  return { id, draining: false, trusted: true, eventBlocks: 0, predictedBlocks: 0, ...changes, load: { ...idle, ...load } };
+  return { id, draining: false, trusted: true, pageSize: 1, eventBlocks: 0, predictedBlocks: 0, ...changes, load: { ...idle, ...load } };
 }
 
 /** `blocks` blocks that belong to nothing else with another `seed`. */

@@ -36,7 +36,36 @@ function play(ranks: readonly RankId[], steps: readonly Step[]): { index: RadixI
 
 const few = [rank('a', 0), rank('a', 1), rank('b', 0), rank('c', 0), rank('d', 0), rank('d', 7)];
 
+/** A stem of 40 blocks with branches off it: rows of several extents, cut, forked and holed anywhere. */
+const stem = Array.from({ length: 40 }, () => 0);
+const longPrompts = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.array(fc.integer({ min: 1, max: 2 }), { maxLength: 20 })).map(([kept, tail]) => [...stem.slice(0, kept), ...tail]);
+const longStep: fc.Arbitrary<Step> = fc.record({
+  at: fc.nat(5),
+  event: fc.oneof(
+    { arbitrary: fc.tuple(longPrompts, fc.nat(39)).map(([tokens, from]) => stored(tokens, Math.min(from, tokens.length - 1))), weight: 5 },
+    { arbitrary: longPrompts.map((tokens) => stored(tokens)), weight: 5 },
+    { arbitrary: fc.tuple(longPrompts, fc.nat(59), fc.integer({ min: 1, max: 20 })).map(([tokens, end, count]) => removed(named(names(chain(...tokens)).slice(-end - 1).slice(0, count).reverse()))), weight: 5 },
+    { arbitrary: fc.constant(null), weight: 1 },
+  ),
+});
+
 describe('the radix index, against sets of blocks', () => {
+  it('stays exact along chains of many extents, however they are cut, forked and holed', () => {
+    fc.assert(
+      fc.property(fc.array(longStep, { maxLength: 60 }), fc.array(longPrompts, { minLength: 1, maxLength: 6 }), (steps, asked) => {
+        const { index, reference } = play(few, steps);
+        for (const tokens of asked) expect(sorted(index.overlaps(chain(...tokens)))).toEqual(sorted(reference.overlaps(chain(...tokens))));
+        for (const id of few) expect(index.blocksHeld(id)).toBe(reference.blocksHeld(id));
+        while (index.sweep(1_000));
+        expect(index.blocks).toBe(reference.blocks);
+        for (const id of few) index.removeRank(id);
+        while (index.sweep(1_000));
+        expect([index.blocks, index.storedSets]).toEqual([0, 0]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('credits each rank with exactly the leading blocks it holds', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.array(prompts, { minLength: 1, maxLength: 6 }), (steps, asked) => {
@@ -54,6 +83,7 @@ describe('the radix index, against sets of blocks', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const { index } = play(few, steps);
         for (const id of few) index.removeRank(id);
+        while (index.sweep(1_000));
         expect([index.blocks, index.storedSets]).toEqual([0, 0]);
       }),
     );
@@ -80,6 +110,7 @@ describe('the radix index, against sets of blocks', () => {
         expect(sorted(index.overlaps(chain(...asked)))).toEqual(sorted(reference.overlaps(chain(...asked))));
         expect(index.blocks).toBe(reference.blocks);
         for (const id of ranks) index.removeRank(id);
+        while (index.sweep(1_000));
         expect([index.blocks, index.storedSets]).toEqual([0, 0]);
       }),
       { numRuns: 30 },

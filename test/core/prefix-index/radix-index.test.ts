@@ -159,13 +159,80 @@ describe('the radix index', () => {
     // A hundred chains of three blocks, and the first block of 5-6.
     expect(index.blocksHeld(w1)).toBe(301);
     index.removeRank(w1);
+    while (index.sweep(1_000));
     expect([index.blocks, index.storedSets]).toEqual([3, 0]);
     expect(sorted(index.overlaps(chain(5, 6, 7)))).toEqual([['w2/0', 3]]);
+  });
+
+  it('a block that the 33rd rank stored first is still its own when an earlier rank stores it too', () => {
+    const index = new RadixIndex();
+    for (let number = 0; number < 33; number++) index.apply(rank('w', number), stored([number]));
+    index.apply(rank('w', 0), stored([32]));
+    expect(sorted(index.overlaps(chain(32)))).toEqual([['w/0', 1], ['w/32', 1]]);
+    index.apply(rank('w', 0), removed(chain(32)));
+    expect(sorted(index.overlaps(chain(32)))).toEqual([['w/32', 1]]);
+  });
+
+  it('a block that the ninth rank stored on its disk is held there when an earlier rank has it there too', () => {
+    const index = new RadixIndex();
+    for (let number = 0; number < 9; number++) index.apply(rank('w', number), stored([number], 0, 'disk'));
+    index.apply(rank('w', 0), stored([8], 0, 'disk'));
+    index.apply(rank('w', 0), removed(chain(8), 'disk'));
+    expect(index.apply(rank('w', 8), removed(chain(8), 'disk')).removedBlocks).toBe(1);
+    expect(index.overlaps(chain(8)).size).toBe(0);
   });
 
   it('an empty prompt overlaps with nothing', () => {
     const index = new RadixIndex();
     index.apply(w1, stored([1]));
     expect(index.overlaps(chain()).size).toBe(0);
+  });
+
+  it('when full refuses and counts new blocks, still adds ranks to those it has, and takes new ones once there is room', () => {
+    const index = new RadixIndex({ maxBlocks: 3 });
+    expect(index.apply(w1, stored([1, 2, 3, 4, 5]))).toMatchObject({ storedBlocks: 3, refusedBlocks: 2 });
+    expect(index.apply(w2, stored([1, 2, 9]))).toMatchObject({ storedBlocks: 2, refusedBlocks: 1 });
+    expect(sorted(index.overlaps(chain(1, 2, 3, 4, 5)))).toEqual([['w1/0', 3], ['w2/0', 2]]);
+    expect(index.blocks).toBe(3);
+    index.apply(w1, removed(lastOf(1, 2, 3)));
+    expect(index.apply(w2, stored([1, 2, 9], 2))).toMatchObject({ storedBlocks: 1, refusedBlocks: 0 });
+    expect(sorted(index.overlaps(chain(1, 2, 9)))).toEqual([['w1/0', 2], ['w2/0', 3]]);
+  });
+
+  it('a rank that held much is gone at once, and its blocks leave in slices while it may come back', () => {
+    const index = new RadixIndex();
+    const long = Array.from({ length: 2_000 }, (_, at) => at);
+    index.apply(w1, stored(long));
+    index.apply(w2, stored(long.slice(0, 100)));
+    index.removeRank(w1);
+    expect(sorted(index.overlaps(chain(...long)))).toEqual([['w2/0', 100]]);
+    expect(index.blocksHeld(w1)).toBe(0);
+    expect(index.blocks).toBeGreaterThan(100);
+    index.apply(w1, stored([0, 1]));
+    expect(sorted(index.overlaps(chain(...long)))).toEqual([['w1/0', 2], ['w2/0', 100]]);
+    while (index.sweep(500));
+    expect([index.blocks, index.blocksHeld(w1), index.blocksHeld(w2)]).toEqual([100, 2, 100]);
+    expect(sorted(index.overlaps(chain(...long)))).toEqual([['w1/0', 2], ['w2/0', 100]]);
+  });
+
+  it('events alone sweep what a cleared rank left behind', () => {
+    const index = new RadixIndex();
+    index.apply(w1, stored(Array.from({ length: 2_000 }, (_, at) => at)));
+    index.apply(w1, cleared);
+    for (let turn = 0; turn < 40; turn++) index.apply(w2, stored([5]));
+    expect(index.blocks).toBe(1);
+  });
+
+  it('a chain goes through slots that other chains left, and is told from what was there', () => {
+    const index = new RadixIndex();
+    const long = Array.from({ length: 40 }, (_, at) => at);
+    index.apply(w1, stored(long));
+    index.apply(w1, removed(lastOf(0, 1, 2, 3)));
+    index.apply(w2, stored([0, 1, 2, 7, 8, 9]));
+    index.apply(w1, stored([0, 1, 2, 7]));
+    expect(sorted(index.overlaps(chain(...long)))).toEqual([['w1/0', 3], ['w2/0', 3]]);
+    expect(sorted(index.overlaps(chain(0, 1, 2, 7, 8, 9)))).toEqual([['w1/0', 4], ['w2/0', 6]]);
+    index.apply(w1, stored([0, 1, 2, 3], 3));
+    expect(sorted(index.overlaps(chain(...long)))).toEqual([['w1/0', 40], ['w2/0', 3]]);
   });
 });

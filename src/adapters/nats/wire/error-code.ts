@@ -20,6 +20,7 @@ const codes: Readonly<Record<ErrorCode, true>> = {
   'payload-too-large': true,
   cancelled: true,
   'deadline-exceeded': true,
+  stopping: true,
   'bus-unavailable': true,
   'bad-config': true,
   'port-in-use': true,

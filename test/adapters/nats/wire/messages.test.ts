@@ -160,7 +160,7 @@ describe('load, registrations, policy and placement events', () => {
   it('come back as they were', () => {
     expect(decodeLoad(encodeLoad(load()), rank0)).toEqual(load());
     expect(decodeRegistration(encodeRegistration(registration()))).toEqual(registration());
-    const silent = registration({ events: { kind: 'none', why: 'too old' } });
+    const silent = registration({ events: { kind: 'none', why: 'too old' }, unnamedInEvents: ['salt', 'lora'] });
     expect(decodeRegistration(encodeRegistration(silent))).toEqual(silent);
     expect(decodePolicy(encodePolicy({ mode: 'random', parentAffinity: 'parent' }))).toEqual({ mode: 'random', parentAffinity: 'parent' });
     expect(decodePlacementEvent(encodePlacementEvent(placed()))).toEqual(placed());
@@ -173,7 +173,11 @@ describe('load, registrations, policy and placement events', () => {
   it.each([
     ['a name that is no subject token', { worker: 'a.b' }],
     ['a rank below zero', { ranks: [-1] }],
+    ['a rank that is no number', { ranks: [null] }],
+    ['a rank twice', { ranks: [0, 0] }],
+    ['more ranks than any worker has', { ranks: Array.from({ length: 1_025 }, (_, rank) => rank) }],
     ['blocks of no tokens', { blockSize: 0 }],
+    ['blocks of too many tokens', { blockSize: 1_025 }],
     ['another version', { v: 2 }],
   ])('a registration with %s is refused', (_what, change) => {
     expect(() => decodeRegistration(json({ ...registration(), ...change }))).toThrow(RouterError);

@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { RankFollower } from '../../src/app/rank-follower.ts';
+import { RankEvents } from '../../src/app/rank-events.ts';
 import { epoch } from '../../src/core/identity/ids.ts';
-import { hashCount } from '../../src/core/identity/sequence-hash.ts';
+import { hashCount, sliceHashes } from '../../src/core/identity/sequence-hash.ts';
 import type { EngineBatch, EngineEvent } from '../../src/core/kv-stream/engine-event.ts';
 import type { KvBatch } from '../../src/core/kv-stream/kv-event.ts';
 import { RankCursor } from '../../src/core/kv-stream/rank-cursor.ts';
 import { PageTree } from '../../src/core/kv-stream/page-tree.ts';
+import { RadixIndex } from '../../src/core/prefix-index/radix-index.ts';
+import type { Log } from '../../src/ports/log.ts';
 import { awaited, pool, rank0 } from '../support/nats-requests.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 /** Page `n` of 2 tokens, in a chain: page 1 begins the prompt. */
-const stored = (page: number): EngineEvent => ({
+const stored = (page: number): Extract<EngineEvent, { kind: 'stored' }> => ({
   kind: 'stored',
   hashes: [String(page)],
   parent: page === 1 ? null : String(page - 1),
@@ -31,11 +33,11 @@ const range = (from: number, to: number): EngineBatch[] => Array.from({ length: 
 
 type Replay = (from: number) => readonly EngineBatch[] | null | Promise<readonly EngineBatch[] | null>;
 
-function follow(replay: Replay): { readonly follower: RankFollower; readonly told: KvBatch[]; readonly asked: number[] } {
+function follow(replay: Replay, log: Log = silentLog): { readonly follower: RankEvents; readonly told: KvBatch[]; readonly asked: number[] } {
   const told: KvBatch[] = [];
   const asked: number[] = [];
   let epochs = 0;
-  const follower = new RankFollower({
+  const follower = new RankEvents({
     id: rank0,
     newTree: () => new PageTree({ kind: 'sglang', pool, blockSize: 2, pageSize: 2, bigram: false }),
     newEpoch: () => epoch(`e${epochs++}`),
@@ -44,7 +46,7 @@ function follow(replay: Replay): { readonly follower: RankFollower; readonly tol
       asked.push(from);
       return replay(from);
     },
-    log: silentLog,
+    log,
   });
   return { follower, told, asked };
 }
@@ -286,4 +288,32 @@ it('a replay of many batches is told in few', async () => {
   await follower.start();
   expect(told.length).toBeLessThan(5);
   expect(heldBy(told).blocks).toBe(1_000);
+});
+
+it('one store of more blocks than a message takes is told in several, each going on where the last stopped', async () => {
+  const { follower, told } = follow(() => [batch(0, cleared)]);
+  await follower.start();
+  const pages = 10_000;
+  const names = Array.from({ length: pages }, (_, page) => String(page + 1));
+  const run: EngineEvent = { ...stored(1), hashes: names, tokens: Int32Array.from({ length: 2 * pages }, (_, at) => at) };
+  follower.receive(batch(1, run));
+  const index = new RadixIndex();
+  const applied = told.flatMap(({ events }) => events.map((event) => index.apply(rank0, event)));
+  expect(index.blocksHeld(rank0)).toBe(pages);
+  expect(applied.every(({ orphanedBlocks }) => orphanedBlocks === 0)).toBe(true);
+  const pieces = told.flatMap(({ events }) => events.filter((event) => event.kind === 'stored'));
+  expect(pieces.map(({ parent }) => parent)).toEqual([null, ...pieces.slice(0, -1).map(({ hashes }) => sliceHashes(hashes, hashCount(hashes) - 1, hashCount(hashes)))]);
+  follower.receive(batch(2, { kind: 'removed', hashes: names, tier: 'device', group: null }));
+  expect(heldBy(told).blocks).toBe(0);
+  const hashesOf = ({ events }: KvBatch): number => events.reduce((sum, event) => sum + (event.kind === 'cleared' ? 0 : hashCount(event.hashes)), 0);
+  expect(Math.max(...told.map(hashesOf))).toBe(4_096);
+});
+
+it('stores that do not fit what the engine said of itself are told loudly, once', async () => {
+  const lines: { readonly fields: object; readonly event: string }[] = [];
+  const { follower } = follow(() => [batch(0, cleared)], { ...silentLog, error: (fields, event) => void lines.push({ fields, event }) });
+  await follower.start();
+  for (const seq of [1, 2]) follower.receive(batch(seq, { ...stored(seq), pageSize: 4 }));
+  expect(lines).toMatchObject([{ fields: { pages: { 'page-size': 1 } }, event: 'engine-stores-refused' }]);
+  expect(follower.heldBlocks).toBe(0);
 });

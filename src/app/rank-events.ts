@@ -11,7 +11,7 @@ import { RankEpoch } from './rank-epoch.ts';
 /** Live batches that wait while a replay is fetched. The ones past it are dropped, and found missing afterwards. */
 const maxWaiting = 20_000;
 
-export interface RankFollowing {
+export interface RankEventsDeps {
   readonly id: RankId;
   /** An empty tree of this engine's kind. */
   readonly newTree: () => BlockTree;
@@ -41,18 +41,19 @@ export interface RankCounters {
  * Turns one rank's event socket into epochs of KV batches. What a replay can bring is brought: the past when the agent
  * starts, a gap, the beginning after a restart. Where it can't, a new epoch begins with nothing in it, marked partial.
  */
-export class RankFollower {
+export class RankEvents {
   readonly counters: RankCounters = { liveBatches: 0, batches: 0, gaps: 0, missingBatches: 0, healedGaps: 0, restarts: 0, lostHistories: 0, rebuilds: 0, droppedWhileWaiting: 0 };
-  readonly #following: RankFollowing;
+  readonly #deps: RankEventsDeps;
   readonly #closed = new AbortController();
   readonly #cursor = new EngineCursor();
   #epoch: RankEpoch;
+  #toldRefusals = false;
   /** Live batches that came while a replay was under way; null: none is. */
   #waiting: EngineBatch[] | null = [];
   #catchingUp: Promise<void> = Promise.resolve();
 
-  constructor(following: RankFollowing) {
-    this.#following = following;
+  constructor(deps: RankEventsDeps) {
+    this.#deps = deps;
     this.#epoch = this.#begin({ partial: false });
   }
 
@@ -101,7 +102,7 @@ export class RankFollower {
       case 'gap':
         this.counters.gaps++;
         this.counters.missingBatches += verdict.missing;
-        this.#following.log.warn({ ...this.#following.id, expected, seq: batch.seq }, 'engine-events-missing');
+        this.#deps.log.warn({ ...this.#deps.id, expected, seq: batch.seq }, 'engine-events-missing');
         return this.#catchUp({ from: expected, behind: batch });
       case 'restart':
         return this.#restart(batch);
@@ -122,7 +123,7 @@ export class RankFollower {
   /** What the engine's life before held is gone. */
   #restart(batch: EngineBatch): void {
     this.counters.restarts++;
-    this.#following.log.info({ ...this.#following.id, seq: batch.seq }, 'engine-restarted');
+    this.#deps.log.info({ ...this.#deps.id, seq: batch.seq }, 'engine-restarted');
     this.#epoch = this.#begin({ partial: false });
     if (batch.seq === 0) return this.#apply(batch);
     this.#catchUp({ from: 0, behind: batch });
@@ -139,14 +140,14 @@ export class RankFollower {
       for (const batch of batches ?? []) this.#repair(batch);
       if (behind !== null) this.#repair(behind);
       this.#epoch.flush();
-      if (this.#epoch.orphanedStores > 0 && !this.#epoch.partial) this.#epoch = this.#epoch.asPartial(this.#following.newEpoch());
+      if (this.#epoch.orphanedStores > 0 && !this.#epoch.partial) this.#epoch = this.#epoch.asPartial(this.#deps.newEpoch());
       if (from > 0 && this.counters.lostHistories === lostBefore) this.counters.healedGaps++;
       this.#resume();
     });
   }
 
   async #replayed(from: number): Promise<readonly EngineBatch[] | null> {
-    const { replay, id, log } = this.#following;
+    const { replay, id, log } = this.#deps;
     try {
       return await replay(from, this.#closed.signal);
     } catch (error) {
@@ -166,7 +167,7 @@ export class RankFollower {
   /** The engine no longer has what is missing: nothing that was not seen stored is credited from here on. */
   #lose(seq: number): void {
     this.counters.lostHistories++;
-    this.#following.log.warn({ ...this.#following.id, seq }, 'engine-history-lost');
+    this.#deps.log.warn({ ...this.#deps.id, seq }, 'engine-history-lost');
     this.#epoch = this.#begin({ partial: true });
     this.#cursor.resumeAt(seq + 1);
   }
@@ -187,7 +188,7 @@ export class RankFollower {
   /** A page was stored below one that we never saw: something was missed unseen. All of it is asked for again. */
   #rebuild(seq: number): void {
     this.counters.rebuilds++;
-    this.#following.log.warn({ ...this.#following.id, seq }, 'engine-events-contradict');
+    this.#deps.log.warn({ ...this.#deps.id, seq }, 'engine-events-contradict');
     this.#epoch = this.#begin({ partial: false });
     this.#cursor.resumeAt(0);
     this.#catchUp({ from: 0, behind: null });
@@ -200,10 +201,18 @@ export class RankFollower {
       if (event.kind === 'cleared' && this.#epoch.partial) this.#epoch = this.#begin({ partial: false });
       this.#epoch.apply(event);
     }
+    if (this.#epoch.refusals.size > 0) this.#tellRefusals();
+  }
+
+  /** Once: an engine that is not as described (its page size, say) has every store refused. */
+  #tellRefusals(): void {
+    if (this.#toldRefusals) return;
+    this.#toldRefusals = true;
+    this.#deps.log.error({ ...this.#deps.id, pages: Object.fromEntries(this.#epoch.refusals) }, 'engine-stores-refused');
   }
 
   #begin({ partial }: { readonly partial: boolean }): RankEpoch {
-    const { id, newEpoch, newTree, publish } = this.#following;
+    const { id, newEpoch, newTree, publish } = this.#deps;
     return new RankEpoch({ id, epoch: newEpoch(), partial, tree: newTree(), publish });
   }
 }
