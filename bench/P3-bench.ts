@@ -1,5 +1,5 @@
 import { PerformanceObserver } from 'node:perf_hooks';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { seededRandom } from '../src/core/evidence/seeded-random.ts';
@@ -36,13 +36,19 @@ const ids = Array.from({ length: ranks }, (_, number): RankId => ({ worker: pars
 function* conversations(): Generator<{ readonly id: RankId; readonly hashes: SequenceHashes }> {
   const random = seededRandom('P3');
   const below = (limit: number): number => Math.floor(random() * limit);
-  const fresh = (blocks: number): Int32Array => Int32Array.from({ length: 2 * blocks }, () => below(2 ** 32));
-  const shared = Array.from({ length: prefixes }, () => fresh(prefixBlocks));
+  const fill = (words: Int32Array, from: number): void => {
+    for (let word = from; word < words.length; word++) words[word] = below(2 ** 32);
+  };
+  const shared = new Int32Array(2 * prefixBlocks * prefixes);
+  fill(shared, 0);
+  // One buffer for all: the garbage to be seen is the index's.
+  const longest = new Int32Array(2 * 448) as SequenceHashes;
   for (let stored = 0; stored < entries; ) {
     const length = 64 + below(385);
-    const hashes = new Int32Array(2 * length) as SequenceHashes;
-    hashes.set(fresh(length));
-    hashes.set(shared[below(prefixes)] ?? []);
+    const hashes = sliceHashes(longest, 0, length);
+    const prefix = below(prefixes);
+    hashes.set(shared.subarray(2 * prefixBlocks * prefix, 2 * prefixBlocks * (prefix + 1)));
+    fill(hashes, 2 * prefixBlocks);
     const kind = below(10);
     for (let holder = kind < 7 ? 1 : kind < 9 ? 2 : 4; holder > 0 && stored < entries; holder--) {
       const id = ids[below(ranks)];
@@ -53,14 +59,19 @@ function* conversations(): Generator<{ readonly id: RankId; readonly hashes: Seq
 }
 
 /** Bytes of all buffers that are still in use. */
-function usedBuffers(): number {
+async function usedBuffers(): Promise<number> {
   setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
+  const collect = runInNewContext('gc') as () => void;
+  // Buffers are freed in the background after a collection.
+  for (let turn = 0; turn < 3; turn++) {
+    collect();
+    await setTimeout(20);
+  }
   return process.memoryUsage().arrayBuffers;
 }
 
 async function round(): Promise<Round> {
-  const before = usedBuffers();
+  const before = await usedBuffers();
   // What was collected to measure is not counted.
   await setImmediate();
   await setImmediate();
@@ -89,7 +100,7 @@ async function round(): Promise<Round> {
   await setImmediate();
   await setImmediate();
   const storingGcMs = longestGcMs;
-  const bytesAnEntry = (usedBuffers() - before) / held;
+  const bytesAnEntry = ((await usedBuffers()) - before) / held;
   for (const { id, hashes } of tails) timed(() => index.apply(id, { kind: 'removed', hashes, tier: 'device' }));
   for (const id of ids.slice(0, removedRanks)) timed(() => index.removeRank(id));
   for (let pending = true; pending; ) timed(() => (pending = index.sweep(unitsASlice)));
