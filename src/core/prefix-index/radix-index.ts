@@ -34,7 +34,8 @@ const nothing: AppliedEvent = { storedBlocks: 0, removedBlocks: 0, unknownRemova
  *
  * When full (`maxBlocks` distinct blocks) new blocks are refused and counted, and blocks that are there already still
  * gain ranks: what the index says stays true, only hits are lost. It does not evict, since engines do: their removals
- * make room, and a rank whose blocks were refused is whole again after its next snapshot.
+ * make room. What was refused is missing until the rank stores it again or sends a snapshot; `refusedBlocks` tells the
+ * caller that the rank is known in part only.
  */
 export class RadixIndex implements PrefixIndex {
   readonly #slots = new BlockSlots();

@@ -125,6 +125,20 @@ export class RankSetStore {
     return this.#internDraft(used, key);
   }
 
+  /** The same where both are lists. */
+  internFlippedList(id: number, rank: number, key: SetKey): number {
+    const start = 2 * (this.#columns.starts[id] ?? 0);
+    const end = start + this.count(id);
+    let members = 0;
+    let at = start;
+    while (at < end && (this.#list[at] ?? 0) < rank) this.#draftList[members++] = this.#list[at++] ?? 0;
+    if (at < end && this.#list[at] === rank) at++;
+    else this.#draftList[members++] = rank;
+    while (at < end) this.#draftList[members++] = this.#list[at++] ?? 0;
+    if ((members & 1) === 1) this.#draftList[members++] = listEnd;
+    return this.#internDraft(members >> 1, key);
+  }
+
   retain(id: number, times: number): void {
     this.#columns.refs[id] = (this.#columns.refs[id] ?? 0) + times;
   }

@@ -137,6 +137,7 @@ export class RankSets {
       keyHigh: (set > 0 ? this.#store.keyHigh(set) : keyHigh(~set)) ^ keyHigh(rank),
     };
     if (was > listLimit && count > listLimit) return this.#store.internFlipped(set, rank, key);
+    if (set > 0 && was <= listLimit && count > 1 && count <= listLimit) return this.#store.internFlippedList(set, rank, key);
     const bits = this.#bits;
     this.load(set, bits);
     bits[rank >>> 5] = (bits[rank >>> 5] ?? 0) ^ (1 << (rank & 31));
