@@ -104,6 +104,21 @@ describe('a client that goes', () => {
     expect(last(router)).toMatchObject({ event: 'failed', code: 'cancelled' });
   });
 
+  it.each([
+    ['of a known length', done, { 'content-length': String(done.length), ...json }],
+    ['of a stream', 'data: {}\n\ndata: [DONE]\n\n', eventStream],
+  ])('after the last byte of an answer %s is no cancel: it finished', async (_kind, text, headers) => {
+    const { engine } = silentEngine(text, headers);
+    const router = two().engine(rank('w1'), engine);
+    const client = new AbortController();
+    const body = (await router.ask(ids, {}, { signal: client.signal })).body[Symbol.asyncIterator]();
+    expect((await body.next()).done).toBe(false);
+    client.abort();
+    await body.return?.();
+    expect(router.ledger.size).toBe(0);
+    expect(last(router)).toMatchObject({ event: 'finished', status: 200 });
+  });
+
   it('before the first byte takes the prediction back', async () => {
     const { engine, cancelled } = silentEngine(null);
     const router = two().engine(rank('w1'), engine);

@@ -10,6 +10,8 @@ export interface AnswerReader {
   readonly sawError: boolean;
   /** No event is begun and not ended. */
   readonly betweenEvents: boolean;
+  /** All of the answer has passed: a client may close its connection now without having cancelled anything. */
+  readonly complete: boolean;
   /** If this is the end, it came too early: only an answer without a length can end so. */
   readonly cutOff: boolean;
 }
@@ -23,8 +25,18 @@ export class JsonReader implements AnswerReader {
   readonly betweenEvents = false;
   readonly cutOff = false;
   readonly #decoder = new TextDecoder();
+  /** Bytes, as its head says; null where it does not. */
+  readonly #length: number | null;
   #parts: Uint8Array[] = [];
   #bytes = 0;
+
+  constructor(length: number | null = null) {
+    this.#length = length;
+  }
+
+  get complete(): boolean {
+    return this.#bytes === this.#length;
+  }
 
   push(piece: Uint8Array): number {
     this.#bytes += piece.length;
@@ -54,6 +66,7 @@ export class EventStreamReader implements AnswerReader {
   #withUsage: string | null = null;
   #skipping = false;
   sawError = false;
+  complete = false;
 
   get betweenEvents(): boolean {
     return this.#openChars + this.#tail.length === 0 && !this.#skipping;
@@ -103,12 +116,18 @@ export class EventStreamReader implements AnswerReader {
   #event(event: string): void {
     const data = event.startsWith('data:') ? event.slice(5).trimStart() : '';
     if (/^\{\s*"error"\s*:/.test(data)) this.sawError = true;
+    else if (data === '[DONE]') this.complete = true;
     else if (data.includes('"prompt_tokens"')) this.#withUsage = data;
   }
 }
 
 export function answerReader(headers: readonly (readonly [string, string])[]): AnswerReader {
-  return isEventStream(headers) ? new EventStreamReader() : new JsonReader();
+  return isEventStream(headers) ? new EventStreamReader() : new JsonReader(lengthOf(headers));
+}
+
+function lengthOf(headers: readonly (readonly [string, string])[]): number | null {
+  const said = headers.find(([name]) => name === 'content-length')?.[1];
+  return said === undefined ? null : Number(said);
 }
 
 export function isEventStream(headers: readonly (readonly [string, string])[]): boolean {

@@ -19,16 +19,22 @@ export interface BegunAnswer {
 export async function* answerStream({ response, first, rest }: BegunAnswer, run: RequestRun, onEnd: (usage: Usage) => void): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = answerReader(response.headers);
   const streams = isEventStream(response.headers);
+  const end = (): void => {
+    if (run.over) return;
+    const usage = reader.usage();
+    conclude(run, { status: response.status, usage, sawError: reader.sawError });
+    onEnd(usage);
+  };
   try {
     for (let next = first; next.done !== true; next = await rest.next()) {
       if (streams) run.firstToken();
       run.decoded(reader.push(next.value));
+      // Before the last piece goes out: a client that has all of it may close at once, and has cancelled nothing.
+      if (reader.complete) end();
       yield next.value;
     }
     if (reader.cutOff) throw new RouterError('engine-stream-broken', 'the engine ended its stream in the middle of an event');
-    const usage = reader.usage();
-    conclude(run, { status: response.status, usage, sawError: reader.sawError });
-    onEnd(usage);
+    end();
   } catch (error) {
     const broken = asBroken(error);
     run.fail(broken.code, broken.message, { beforeFirstByte: false });

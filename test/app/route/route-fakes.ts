@@ -160,8 +160,8 @@ export const failing =
   () =>
     Promise.reject(new RouterError(code, `it failed with ${code}`));
 
-/** Begins a stream and then says nothing until it is cancelled; `cancelled` resolves when it is. */
-export function silentEngine(first: string | null): { readonly engine: Engine; readonly cancelled: Promise<void> } {
+/** Begins an answer, a stream unless `headers` say otherwise, and then says nothing until it is cancelled; `cancelled` resolves when it is. */
+export function silentEngine(first: string | null, headers: Readonly<Record<string, string>> = eventStream): { readonly engine: Engine; readonly cancelled: Promise<void> } {
   let tell: () => void = () => {};
   const cancelled = new Promise<void>((resolve) => (tell = resolve));
   const until = (signal: AbortSignal): Promise<never> =>
@@ -177,7 +177,7 @@ export function silentEngine(first: string | null): { readonly engine: Engine; r
     if (first !== null) yield bytes(first);
     await until(signal);
   }
-  return { engine: (_request, signal) => Promise.resolve(response(200, eventStream, body(signal))), cancelled };
+  return { engine: (_request, signal) => Promise.resolve(response(200, headers, body(signal))), cancelled };
 }
 
 export class CountingMetrics implements RouterMetrics {
