@@ -36,7 +36,8 @@ const decodeStepsBetweenEvents = 40;
  * One rank of an SGLang-like engine, without a clock: first come first served, prefill before decode, long prompts in
  * chunks. A step is begun, takes the time it says, and is finished, by real time or by virtual time. Sharing is as
  * measured on a real server: a request reuses what the tree holds when the batch that starts it is formed, so nothing
- * is shared inside one batch, and finished chunks are there for the next.
+ * is shared inside one batch, and finished chunks are there for the next. One state machine over one queue and one
+ * batch: a little longer than other files, since its steps read only together.
  */
 export class EngineModel {
   readonly #options: EngineModelOptions;
